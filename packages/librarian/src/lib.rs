@@ -1,0 +1,2 @@
+#![no_std]
+#![cfg_attr(not(test), allow(missing_docs))]
