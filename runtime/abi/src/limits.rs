@@ -1,0 +1,54 @@
+//! Bounds on everything that crosses the door.
+//!
+//! A sentence is written by a machine that may have been fooled, so every part
+//! of it has a ceiling. Lengths count bytes as they stand in the sentence,
+//! escapes included, which is what a parser and a sampler can both count.
+//!
+//! # Not here
+//! Budgets of one task (`synapse-boundary`, the grant).
+
+/// Bytes of one sentence.
+pub const SENTENCE: usize = 1 << 20;
+/// Bytes of a Text argument.
+pub const TEXT: usize = 4096;
+/// Bytes of a Path argument.
+pub const PATH: usize = 4096;
+/// Components of a Path.
+pub const PATH_DEPTH: usize = 64;
+/// Bytes of a Url argument.
+pub const URL: usize = 2048;
+/// Bytes of a Host argument.
+pub const HOST: usize = 255;
+/// Bytes of a Json argument, all of it.
+pub const JSON: usize = 32_768;
+/// Levels of arrays and objects inside a Json argument.
+pub const JSON_DEPTH: usize = 4;
+/// Bytes of a Selector, all of it.
+pub const SELECTOR: usize = 4096;
+/// Conditions in the `where` of a Selector.
+pub const SELECTOR_CONDITIONS: usize = 8;
+/// Pieces of a Content made of parts, messages of a Prompt.
+pub const PARTS: usize = 64;
+/// Held values that one sentence may name.
+pub const HELD: usize = 64;
+/// Digits of a Uint; the largest is 999,999,999,999,999.
+pub const UINT_DIGITS: usize = 15;
+/// Uses that one warrant may ask for.
+pub const USES: u64 = 64;
+
+/// Bytes of a reply's payload. What is longer comes held or in pieces.
+pub const REPLY: usize = 1 << 20;
+/// Bytes of a guest's answer at the end of its turn.
+pub const ANSWER: usize = 1 << 20;
+/// Entries of one `fs_list` reply.
+pub const LIST: u64 = 1000;
+/// Hits of one `fs_search` reply.
+pub const SEARCH: u64 = 1000;
+
+/// Content arguments up to this many bytes stand in the record as they are;
+/// longer ones are replaced by their length and digest.
+pub const RECORD_CONTENT: usize = 64;
+/// Bytes of one record frame, chain included.
+pub const RECORD: usize = 64 << 10;
+/// Origins named in one record.
+pub const ORIGINS: usize = 8;

@@ -1,0 +1,132 @@
+//! The frame of a reply: four bytes, then the payload.
+//!
+//! A reply says what form its payload has and how far the caller's mark has
+//! risen, so that an agent can plan without guessing; nothing else. A held
+//! reply has the handle and no more: not even a length.
+//!
+//! # Not here
+//! Labels: they stay with the kernel.
+
+use crate::registry::Reply;
+
+/// Version of the frame.
+pub const VERSION: u8 = 1;
+/// Bytes before the payload.
+pub const HEADER: usize = 4;
+
+/// What the payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Form {
+    /// Empty.
+    Nothing = 0,
+    /// Bytes as they are.
+    Bytes = 1,
+    /// UTF-8 JSON.
+    Json = 2,
+    /// A handle: its number, eight bytes, little-endian.
+    Handle = 3,
+    /// A held value: its number, eight bytes, little-endian.
+    Held = 4,
+}
+
+impl Form {
+    /// The form with this number.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Nothing),
+            1 => Some(Self::Bytes),
+            2 => Some(Self::Json),
+            3 => Some(Self::Handle),
+            4 => Some(Self::Held),
+            _ => None,
+        }
+    }
+}
+
+impl From<Reply> for Form {
+    fn from(reply: Reply) -> Self {
+        match reply {
+            Reply::Nothing => Self::Nothing,
+            Reply::Bytes => Self::Bytes,
+            Reply::Json => Self::Json,
+            Reply::Handle => Self::Handle,
+        }
+    }
+}
+
+/// How far the caller's mark has risen, once the reply is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mark {
+    /// Only the kernel's own words have been read.
+    System = 0,
+    /// The human's words too.
+    User = 1,
+    /// Something from outside.
+    Ingested = 2,
+}
+
+/// The four bytes that stand before a payload.
+#[must_use]
+pub const fn header(form: Form, mark: Mark) -> [u8; HEADER] {
+    [VERSION, form as u8, mark as u8, 0]
+}
+
+/// A reply taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What the payload is.
+    pub form: Form,
+    /// How far the mark has risen.
+    pub mark: Mark,
+    /// The payload.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Frame<'a> {
+    /// Takes a framed reply apart; `None` if it is not one of this version.
+    #[must_use]
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (&[VERSION, form, mark, 0], payload) = bytes.split_first_chunk::<HEADER>()? else {
+            return None;
+        };
+        let mark = match mark {
+            0 => Mark::System,
+            1 => Mark::User,
+            2 => Mark::Ingested,
+            _ => return None,
+        };
+        Some(Self { form: Form::from_number(form)?, mark, payload })
+    }
+
+    /// The number of a handle or of a held value.
+    #[must_use]
+    pub fn number(&self) -> Option<u64> {
+        match self.form {
+            Form::Handle | Form::Held => Some(u64::from_le_bytes(self.payload.try_into().ok()?)),
+            Form::Nothing | Form::Bytes | Form::Json => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_round_trip_and_others_are_refused() {
+        let mut bytes = [0; HEADER + 8];
+        bytes[..HEADER].copy_from_slice(&header(Form::Held, Mark::User));
+        bytes[HEADER] = 7;
+        let frame = Frame::parse(&bytes).unwrap();
+        assert_eq!((frame.form, frame.mark, frame.number()), (Form::Held, Mark::User, Some(7)));
+        for (at, wrong) in [(0, 2), (1, 5), (2, 3), (3, 1)] {
+            let mut other = bytes;
+            other[at] = wrong;
+            assert_eq!(Frame::parse(&other), None, "byte {at}");
+        }
+        assert_eq!(Frame::parse(&bytes[..3]), None);
+    }
+}
