@@ -152,6 +152,10 @@ mod door {
         fn synapse_call(sentence: *const u8, len: usize, outcome: *mut Outcome);
     }
 
+    /// Keeps the import in a guest that never calls: one import, not none.
+    #[used]
+    static IMPORT: unsafe extern "C" fn(*const u8, usize, *mut Outcome) = synapse_call;
+
     // SAFETY: `agent!` defines this name with this signature; a guest without it
     // does not link into a component.
     unsafe extern "Rust" {
