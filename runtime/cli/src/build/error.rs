@@ -67,7 +67,8 @@ impl fmt::Display for BuildError {
             Self::Compile { package } => write!(
                 f,
                 "`{package}` did not compile, for the reason above\n\
-                 guests are `no_std` with `alloc`; correct the source and build again"
+                 guests are `no_std` with `alloc`, and a missing `synapse_guest_turn` means \
+                 that `synapse_guest::agent!(turn);` is missing; correct it and build again"
             ),
             Self::Component { why } => write!(
                 f,

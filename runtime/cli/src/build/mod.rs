@@ -47,7 +47,8 @@ pub(crate) struct Build {
 impl Build {
     /// Builds, and says on standard output what was written.
     pub(crate) fn run(self) -> Result<(), BuildError> {
-        let toolchain = Toolchain::find(self.toolchain)?;
+        let toolchain = Toolchain::find(self.toolchain, TARGET)
+            .map_err(|lacks| BuildError::NoToolchain { lacks })?;
         let package = Package::read(&toolchain, &self.package)?;
         eprintln!("building {} with {toolchain}", package.name);
         let component = component::encode(&compile(&toolchain, &package)?)?;
@@ -68,10 +69,10 @@ impl Build {
 
 /// Compiles the package to a core module and returns its bytes.
 fn compile(toolchain: &Toolchain, package: &Package) -> Result<Vec<u8>, BuildError> {
-    let target_dir = package.target_dir.join("guests").join(toolchain.dir_name());
-    let mut cargo = toolchain.guest_cargo();
+    let target_dir = package.target_dir.join("guests").join(toolchain.name);
+    let mut cargo = toolchain.build("rustc");
     cargo
-        .args(["rustc", "--lib", "--crate-type", "cdylib", "--target", TARGET])
+        .args(["--lib", "--crate-type", "cdylib"])
         .args(["--profile", "guest", "--package", &package.name])
         .arg("--manifest-path")
         .arg(package.dir.join("Cargo.toml"))
@@ -96,7 +97,7 @@ fn compile(toolchain: &Toolchain, package: &Package) -> Result<Vec<u8>, BuildErr
 /// A folder that stands inside another follows it: the last match counts.
 fn remap_flags(toolchain: &Toolchain, package: &Package) -> OsString {
     let mut folders = package.sources.clone();
-    folders.push((toolchain.library_source(), "rust".into()));
+    folders.push((toolchain.sysroot.join("lib/rustlib/src/rust"), "rust".into()));
     folders.sort();
     let mut flags = OsString::new();
     for (folder, name) in folders {

@@ -43,8 +43,8 @@ impl Package {
                 ));
             }
         };
-        let mut cargo = toolchain.cargo();
-        cargo.args(["metadata", "--format-version", "1", "--manifest-path"]).arg(&manifest);
+        let mut cargo = toolchain.cargo("metadata");
+        cargo.args(["--format-version", "1", "--manifest-path"]).arg(&manifest);
         let output = cargo.output().map_err(|why| BuildError::start(&cargo, why))?;
         if !output.status.success() {
             return Err(failed(
