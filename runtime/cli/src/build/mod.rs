@@ -35,7 +35,7 @@ pub(crate) struct Build {
     /// Folder of the package: the one with its Cargo.toml.
     package: PathBuf,
 
-    /// File to write; by default <PACKAGE>/<name>.wasm.
+    /// File to write; by default in the folder, named after the package.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
