@@ -1,1 +1,51 @@
-fn main() {}
+//! One entry point for build and checks
+//!
+//! # Not here
+//! Building guests (`synapse build`), which works without this project.
+
+mod cache;
+mod ci;
+mod demo;
+mod deny;
+mod setup;
+mod step;
+#[path = "../../runtime/cli/src/build/toolchain.rs"]
+mod toolchain;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let result = match Xtask::parse().command {
+        Command::Setup => setup::run(&[setup::GUEST, setup::BARE]),
+        Command::Ci => ci::run(),
+        Command::Demo => demo::run(),
+        Command::Deny => deny::run(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Builds and checks this project.
+#[derive(Parser)]
+struct Xtask {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Copy, Subcommand)]
+enum Command {
+    /// Makes guests buildable: installs a compiler for them if none is there.
+    Setup,
+    /// Runs every check; the last line says what was skipped.
+    Ci,
+    /// Shows the librarian at work on a copy of its sample notes.
+    Demo,
+    /// Checks the licence and the source of every dependency against deny.toml.
+    Deny,
+}

@@ -1,0 +1,91 @@
+//! The librarian at work, on a copy of the notes that ship with it
+//!
+//! # Not here
+//! Deciding anything: the demo is what a user would type.
+
+use std::env;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{self, Command};
+
+use crate::setup;
+use crate::step::{Failure, done, root, synapse};
+
+/// Sets up, builds, and runs the librarian where nothing can be lost.
+pub(crate) fn run() -> Result<(), Failure> {
+    setup::run(&[setup::GUEST])?;
+    let synapse = synapse()?;
+    let librarian = root().join("packages/librarian");
+    let agent = build_guest(&synapse, &librarian)?;
+    let notes = scratch_copy(&librarian.join("sample"))?;
+    println!("the notes are in {}", notes.display());
+    let mut dir = notes.into_os_string();
+    dir.push("=/data");
+    done(Command::new(&synapse).arg("run").arg(agent).arg(TASK).arg("--dir").arg(dir))
+}
+
+/// Builds a package and says where its component stands.
+pub(crate) fn build_guest(synapse: &Path, package: &Path) -> Result<PathBuf, Failure> {
+    let name = package.file_name().unwrap_or_default();
+    let output = crate::cache::target_dir()?.join("guests").join(name).with_extension("wasm");
+    if let Some(folder) = output.parent() {
+        fs::create_dir_all(folder).map_err(|why| unwritable(folder, &why))?;
+    }
+    let mut build = Command::new(synapse);
+    crate::step::prepare(&mut build)?;
+    done(build.arg("build").arg(package).arg("--output").arg(&output))?;
+    Ok(output)
+}
+
+fn scratch_copy(sample: &Path) -> Result<PathBuf, Failure> {
+    let scratch = env::temp_dir().join(format!("synapse-demo-{}", process::id()));
+    copy(sample, &scratch).map_err(|why| {
+        format!(
+            "`{}` could not be copied to `{}`: {why}\ncheck that both can be used",
+            sample.display(),
+            scratch.display()
+        )
+    })?;
+    Ok(scratch)
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let entries = fs::read_dir(from)?;
+    // Never into a folder that someone else made first.
+    fs::create_dir(to)?;
+    for entry in entries {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
+}
+
+fn unwritable(path: &Path, why: &io::Error) -> Failure {
+    format!("`{}` could not be made: {why}\ncheck who owns it", path.display())
+}
+
+const TASK: &str = "Write an index of the notes in /data and move duplicates aside.";
+
+#[cfg(test)]
+mod tests {
+    use super::copy;
+    use std::fs;
+
+    #[test]
+    fn copy_is_whole_and_never_lands_in_a_folder_that_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("from"), dir.path().join("to"));
+        fs::create_dir_all(from.join("deep")).unwrap();
+        fs::write(from.join("deep/note.md"), "note").unwrap();
+        copy(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("deep/note.md")).unwrap(), "note");
+        let told = copy(&from, &to).unwrap_err();
+        assert_eq!(told.kind(), std::io::ErrorKind::AlreadyExists);
+    }
+}
