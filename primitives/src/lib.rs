@@ -1,1 +1,39 @@
+//! The platform side of the primitives: what a board lets a call touch.
+//!
+//! A call that passed the door ends in one method of [`Platform`]. The trait
+//! is the whole width of the hole between a guest and the world, so it is kept
+//! narrow: six file verbs, one clock, one screen. Two boards' worth of it live
+//! here, the host's [`disk`] and the tests' [`memory`], and every behaviour
+//! they share is asserted against both by one table.
+//!
+//! # Reading order
+//! [`fault`] (how the world says no), [`platform`] (the verbs), [`memory`] (the
+//! semantics in their shortest form), [`disk`] (the same on a real file system).
+//!
+//! # Trust
+//! Callers hand in paths in normal form that four gates admitted. Nothing here
+//! decides whether a call may happen; what is enforced here is that the effect
+//! is exactly the one decided on: no link followed, nothing replaced unseen,
+//! nothing of Synapse's own touched.
+//!
+//! # Not here
+//! Policy (the boundary), labels (the kernel), what a reply looks like (abi).
+
 #![no_std]
+
+extern crate alloc;
+#[cfg(all(feature = "cap-std", target_os = "linux"))]
+extern crate std;
+
+#[cfg(all(feature = "cap-std", not(target_os = "linux")))]
+compile_error!("the disk needs openat2: build feature `cap-std` for Linux only");
+
+#[cfg(all(feature = "cap-std", target_os = "linux"))]
+pub mod disk;
+pub mod fault;
+pub mod memory;
+pub mod mounts;
+pub mod platform;
+
+pub use fault::Fault;
+pub use platform::Platform;

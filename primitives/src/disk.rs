@@ -1,0 +1,278 @@
+//! The host's disk: real files, reached by handle and never through a link.
+//!
+//! A path is walked one directory at a time, each opened beneath the one
+//! before; what is then checked and what is then changed hang on the same open
+//! directory, so that nobody can slip a link in between. The kernel refuses the
+//! links itself (`openat2`), and where it cannot, the disk does not start:
+//! there is no second, weaker way.
+//!
+//! Work is done inside the future, on the thread that polls it. Changes to one
+//! mount take turns, so that two tasks never race each other on a file.
+//!
+//! # Invariants
+//! - No path is handed to the operating system with more than one segment.
+//! - Every open forbids symbolic links and magic links and stays beneath.
+//! - A directory or file of Synapse's own is found by device and inode, under
+//!   whatever name.
+//! - A change that fails leaves what was there, and no trace of itself.
+//!
+//! Bind mounts are ordinary directories for a path: somebody with authority over
+//! the host put them there, and homes are made that way. A moved or removed tree
+//! must not contain one, for its other end is not part of the tree.
+//!
+//! # Not here
+//! Opening a mount's directory (the board), admitting a path (gate 4).
+
+mod list;
+mod open;
+mod replace;
+mod tree;
+
+use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
+use core::fmt;
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use cap_std::fs::Dir;
+use rustix::io::Errno;
+
+use crate::{
+    Fault, Platform,
+    mounts::{Access, MountError, Place, Table},
+    platform::{Journal, Listing, Mode, Written},
+};
+
+/// Where shown bytes go: the board's console, with its one renderer.
+pub trait Screen: Send + Sync {
+    /// Shows bytes to the human.
+    ///
+    /// # Errors
+    /// `Closed` when nobody can see them, `Io`.
+    fn show(&self, bytes: &[u8]) -> Result<(), Fault>;
+}
+
+/// A host directory and the guest path it is seen at.
+#[derive(Debug)]
+pub struct Mount {
+    /// The normal guest path of its root, such as `/data`.
+    pub root: String,
+    /// The directory, opened by the board.
+    pub dir: Dir,
+    /// Whether it may be changed.
+    pub access: Access,
+}
+
+/// What a file or directory is, under whatever name it is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity {
+    /// The number of its file system.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl Identity {
+    /// The identity of an open file or directory.
+    ///
+    /// # Errors
+    /// What the host answers to `fstat`.
+    pub fn of(handle: impl AsFd) -> Result<Self, Fault> {
+        open::stat(handle.as_fd()).map(|found| found.identity)
+    }
+}
+
+/// Why the disk does not start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DiskError {
+    /// The mounts do not form a tree.
+    Mounts(MountError),
+    /// The kernel cannot forbid links while it opens a path.
+    NoOpenat2,
+    /// A mount or the journal cannot be opened.
+    Unopened {
+        /// The mount's guest root, or `journal`.
+        what: String,
+        /// What the host answered.
+        fault: Fault,
+    },
+    /// A mount is one of Synapse's own directories.
+    OwnDirectory {
+        /// The mount's guest root.
+        root: String,
+    },
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mounts(error) => error.fmt(out),
+            Self::NoOpenat2 => out.write_str(
+                "cannot open folders safely: this kernel or its sandbox refuses `openat2`, \
+                 without which a link could lead out of a folder; use Linux 5.6 or newer and \
+                 permit the call",
+            ),
+            Self::Unopened { what, fault } => write!(
+                out,
+                "cannot open {what:?}: the host answered with fault {}; check that the folder \
+                 exists and that you may read it",
+                fault.number()
+            ),
+            Self::OwnDirectory { root } => write!(
+                out,
+                "cannot mount {root:?}: the folder holds Synapse's own state, which no agent \
+                 may touch; choose another folder"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for DiskError {}
+
+/// The mounts of one task on the host's file systems.
+pub struct Disk {
+    table: Table,
+    mounts: Vec<Held>,
+    reserved: BTreeSet<Identity>,
+    journal: Option<OwnedFd>,
+    screen: Box<dyn Screen>,
+}
+
+struct Held {
+    dir: OwnedFd,
+    access: Access,
+    turn: Mutex<()>,
+}
+
+impl fmt::Debug for Disk {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Disk").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl Disk {
+    /// Serves these mounts.
+    ///
+    /// `reserved` are Synapse's own directories and files: what they are or hold
+    /// answers [`Fault::Reserved`] and is not listed. The journal's directory
+    /// joins them by itself; without one there is no room to displace anything.
+    ///
+    /// # Errors
+    /// [`DiskError`], each with its reason.
+    pub fn new(
+        mounts: Vec<Mount>,
+        reserved: &[Identity],
+        journal: Option<Dir>,
+        screen: Box<dyn Screen>,
+    ) -> Result<Self, DiskError> {
+        let mut reserved: BTreeSet<Identity> = reserved.iter().copied().collect();
+        let journal = match journal {
+            Some(dir) => {
+                let dir = begin(&dir, "journal")?;
+                reserved.insert(identity(&dir, "journal")?);
+                Some(dir)
+            }
+            None => None,
+        };
+        let roots = mounts.iter().map(|mount| mount.root.clone()).collect();
+        let table = Table::new(roots).map_err(DiskError::Mounts)?;
+        let mut held = Vec::new();
+        for mount in mounts {
+            let dir = begin(&mount.dir, &mount.root)?;
+            if reserved.contains(&identity(&dir, &mount.root)?) {
+                return Err(DiskError::OwnDirectory { root: mount.root });
+            }
+            held.push(Held { dir, access: mount.access, turn: Mutex::new(()) });
+        }
+        Ok(Self { table, mounts: held, reserved, journal, screen })
+    }
+
+    fn held(&self, mount: usize) -> Result<&Held, Fault> {
+        self.mounts.get(mount).ok_or(Fault::NotFound)
+    }
+
+    fn writable(&self, mount: usize) -> Result<&Held, Fault> {
+        let held = self.held(mount)?;
+        match held.access {
+            Access::ReadWrite => Ok(held),
+            Access::ReadOnly => Err(Fault::ReadOnly),
+        }
+    }
+}
+
+impl Held {
+    fn turn(&self) -> MutexGuard<'_, ()> {
+        // The lock guards no data, so a panic elsewhere leaves nothing broken behind it.
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Platform for Disk {
+    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::NotAFile);
+        };
+        self.read_file(self.held(mount)?, rest, offset, length)
+    }
+
+    async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
+        self.listing(path, after, usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
+    async fn write(
+        &self,
+        path: &str,
+        content: &[u8],
+        mode: Mode,
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        match (self.table.place(path)?, mode) {
+            (Place::Inside(mount, rest), _) => {
+                self.put(self.writable(mount)?, rest, content, mode, journal)
+            }
+            (Place::Root(_) | Place::Above, Mode::Create) => Err(Fault::Exists),
+            (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => Err(Fault::NotAFile),
+        }
+    }
+
+    async fn rename(
+        &self,
+        from: &str,
+        to: &str,
+        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+    ) -> Result<(), Fault> {
+        self.shift(from, to, admits)
+    }
+
+    async fn remove(
+        &self,
+        path: &str,
+        admits: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<(), Fault> {
+        self.take(path, admits)
+    }
+
+    async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
+        self.screen.show(bytes)
+    }
+
+    fn now_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Opens a directory the board supplied through the one call the disk rests on.
+fn begin(dir: &Dir, what: &str) -> Result<OwnedFd, DiskError> {
+    open::probe(dir.as_fd()).map_err(|errno| match errno {
+        // A sandbox that does not know the call answers one of the other two.
+        Errno::NOSYS | Errno::PERM | Errno::INVAL => DiskError::NoOpenat2,
+        errno => DiskError::Unopened { what: String::from(what), fault: open::fault(errno) },
+    })
+}
+
+fn identity(dir: &OwnedFd, what: &str) -> Result<Identity, DiskError> {
+    Identity::of(dir).map_err(|fault| DiskError::Unopened { what: String::from(what), fault })
+}

@@ -1,0 +1,435 @@
+//! A platform of plain values: the semantics of the disk in their shortest form.
+//!
+//! Tests of the kernel and of guests run on it: the clock stands still until it
+//! is moved, the screen keeps what it was shown, and no two runs differ.
+//!
+//! # Invariants
+//! - Every call answers as the disk does; one table of behaviours asserts it.
+//!
+//! # Not here
+//! Links, devices, hard links and names that are not text: no method here can
+//! make one.
+
+use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::ops::Bound;
+
+use spin::Mutex;
+
+use crate::{
+    Fault, Platform,
+    mounts::{Access, MountError, Place, Table, below, split_last},
+    platform::{Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written},
+};
+
+/// An in-memory tree of mounts with a clock that is set and a screen that is read.
+#[derive(Debug)]
+pub struct Memory {
+    table: Table,
+    access: Vec<Access>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    roots: Vec<Node>,
+    journal: BTreeMap<u64, Vec<u8>>,
+    shown: Vec<u8>,
+    now_ms: u64,
+}
+
+#[derive(Debug)]
+struct Node {
+    body: Body,
+    modified_ms: u64,
+    reserved: bool,
+}
+
+#[derive(Debug)]
+enum Body {
+    File(Vec<u8>),
+    Directory(BTreeMap<String, Node>),
+}
+
+impl Memory {
+    /// Empty mounts at these guest roots.
+    ///
+    /// # Errors
+    /// [`MountError`] for a root that is not normal or overlaps another.
+    pub fn new(mounts: &[(&str, Access)]) -> Result<Self, MountError> {
+        let table = Table::new(mounts.iter().map(|(root, _)| (*root).to_owned()).collect())?;
+        let roots = mounts.iter().map(|_| Node::directory(0)).collect();
+        let access = mounts.iter().map(|(_, access)| *access).collect();
+        Ok(Self { table, access, state: Mutex::new(State { roots, ..State::default() }) })
+    }
+
+    /// Sets the clock, in milliseconds since 1970.
+    pub fn set_now(&self, now_ms: u64) {
+        self.state.lock().now_ms = now_ms;
+    }
+
+    /// Puts a file in place past every rule, read-only mounts included.
+    ///
+    /// # Errors
+    /// As [`Platform::write`] with mode replace, journal and mount aside.
+    pub fn place(&self, path: &str, content: &[u8]) -> Result<(), Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::NotAFile);
+        };
+        let mut state = self.state.lock();
+        let now_ms = state.now_ms;
+        let (names, name) = state.make_parents(mount, rest)?;
+        if names.get(name).is_some_and(|node| node.names().is_ok()) {
+            return Err(Fault::NotAFile);
+        }
+        let body = Body::File(content.to_vec());
+        names.insert(name.to_owned(), Node { body, modified_ms: now_ms, reserved: false });
+        Ok(())
+    }
+
+    /// Marks what stands at a path as Synapse's own.
+    ///
+    /// # Errors
+    /// `NotFound`, `NotADirectory`.
+    pub fn reserve(&self, path: &str) -> Result<(), Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::NotFound);
+        };
+        let mut state = self.state.lock();
+        let (names, name) = state.parents(mount, rest)?;
+        names.get_mut(name).ok_or(Fault::NotFound)?.reserved = true;
+        Ok(())
+    }
+
+    /// What the journal holds for a record.
+    #[must_use]
+    pub fn journaled(&self, record: u64) -> Option<Vec<u8>> {
+        self.state.lock().journal.get(&record).cloned()
+    }
+
+    /// Everything shown so far.
+    #[must_use]
+    pub fn shown(&self) -> Vec<u8> {
+        self.state.lock().shown.clone()
+    }
+
+    fn writable(&self, mount: usize) -> Result<(), Fault> {
+        match self.access.get(mount) {
+            Some(Access::ReadWrite) => Ok(()),
+            Some(Access::ReadOnly) => Err(Fault::ReadOnly),
+            None => Err(Fault::NotFound),
+        }
+    }
+
+    fn listing(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let state = self.state.lock();
+        let names = match self.table.place(path)? {
+            Place::Above => {
+                let names = self.table.names_below(path);
+                let found = names.into_iter().filter(|name| *name > after);
+                return Ok(page(found.map(way), limit));
+            }
+            Place::Root(mount) => state.root(mount)?,
+            Place::Inside(mount, rest) => {
+                let node = state.find(mount, rest)?;
+                let Body::Directory(names) = &node.body else {
+                    let own = node.entry(split_last(rest).1);
+                    return Ok(page(Some(own).into_iter().filter(|own| &*own.name > after), limit));
+                };
+                names
+            }
+        };
+        let following = names.range::<str, _>((Bound::Excluded(after), Bound::Unbounded));
+        let visible = following.filter(|(_, node)| !node.reserved);
+        Ok(page(visible.map(|(name, node)| node.entry(name)), limit))
+    }
+
+    fn put(
+        &self,
+        path: &str,
+        content: &[u8],
+        mode: Mode,
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        let (mount, rest) = match (self.table.place(path)?, mode) {
+            (Place::Inside(mount, rest), _) => (mount, rest),
+            (Place::Root(_) | Place::Above, Mode::Create) => return Err(Fault::Exists),
+            (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => {
+                return Err(Fault::NotAFile);
+            }
+        };
+        self.writable(mount)?;
+        let mut state = self.state.lock();
+        let now_ms = state.now_ms;
+        let mut displaced = None;
+        let mut bytes = Vec::new();
+        let (names, name) = state.make_parents(mount, rest)?;
+        let created = match (names.get(name), mode) {
+            (None, _) => true,
+            (Some(node), _) if node.reserved => return Err(Fault::Reserved),
+            (Some(_), Mode::Create) => return Err(Fault::Exists),
+            (Some(Node { body: Body::Directory(_), .. }), _) => return Err(Fault::NotAFile),
+            (Some(Node { body: Body::File(old), .. }), Mode::Append) => {
+                bytes.extend_from_slice(old);
+                false
+            }
+            (Some(Node { body: Body::File(old), .. }), Mode::Replace) => {
+                if count(old.len()) > journal.room {
+                    return Err(Fault::JournalFull);
+                }
+                displaced = Some(old.clone());
+                false
+            }
+        };
+        bytes.extend_from_slice(content);
+        let length = count(bytes.len());
+        let node = Node { body: Body::File(bytes), modified_ms: now_ms, reserved: false };
+        names.insert(name.to_owned(), node);
+        let kept = displaced.as_ref().map_or(0, |old| count(old.len()));
+        if let Some(old) = displaced {
+            state.journal.insert(journal.record, old);
+        }
+        Ok(Written { created, displaced: kept, length })
+    }
+
+    fn shift(
+        &self,
+        from: &str,
+        to: &str,
+        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+    ) -> Result<(), Fault> {
+        let Place::Inside(mount, rest) = self.table.place(from)? else {
+            return Err(Fault::Outside);
+        };
+        let Place::Inside(to_mount, to_rest) = self.table.place(to)? else {
+            return Err(Fault::Exists);
+        };
+        self.writable(mount)?;
+        self.writable(to_mount)?;
+        if mount != to_mount {
+            return Err(Fault::CrossDevice);
+        }
+        let mut state = self.state.lock();
+        let node = state.find(mount, rest)?;
+        if below(rest, to_rest).is_some_and(|inner| !inner.is_empty()) {
+            return match node.body {
+                Body::Directory(_) => Err(Fault::Unsupported),
+                Body::File(_) => Err(Fault::NotADirectory),
+            };
+        }
+        match state.find(mount, to_rest) {
+            Ok(_) => return Err(Fault::Exists),
+            Err(Fault::NotFound) => {}
+            Err(fault) => return Err(fault),
+        }
+        walk(node, &mut String::new(), &mut 0, 0, &mut |inner| {
+            admits(&format!("{from}{inner}"), &format!("{to}{inner}"))
+        })?;
+        let (names, name) = state.parents(mount, rest)?;
+        let node = names.remove(name).ok_or(Fault::NotFound)?;
+        let (names, name) = state.make_parents(mount, to_rest)?;
+        names.insert(name.to_owned(), node);
+        Ok(())
+    }
+
+    fn take(&self, path: &str, admits: &(dyn Fn(&str) -> bool + Sync)) -> Result<(), Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::Outside);
+        };
+        self.writable(mount)?;
+        let mut state = self.state.lock();
+        let node = state.find(mount, rest)?;
+        walk(node, &mut String::new(), &mut 0, 0, &mut |inner| admits(&format!("{path}{inner}")))?;
+        let (names, name) = state.parents(mount, rest)?;
+        names.remove(name).ok_or(Fault::NotFound)?;
+        Ok(())
+    }
+}
+
+impl Platform for Memory {
+    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::NotAFile);
+        };
+        let state = self.state.lock();
+        let Body::File(bytes) = &state.find(mount, rest)?.body else {
+            return Err(Fault::NotAFile);
+        };
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let end = start.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        Ok(bytes.get(start..end.min(bytes.len())).unwrap_or_default().to_vec())
+    }
+
+    async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
+        self.listing(path, after, limit)
+    }
+
+    async fn write(
+        &self,
+        path: &str,
+        content: &[u8],
+        mode: Mode,
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        self.put(path, content, mode, journal)
+    }
+
+    async fn rename(
+        &self,
+        from: &str,
+        to: &str,
+        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+    ) -> Result<(), Fault> {
+        self.shift(from, to, admits)
+    }
+
+    async fn remove(
+        &self,
+        path: &str,
+        admits: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<(), Fault> {
+        self.take(path, admits)
+    }
+
+    async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
+        self.state.lock().shown.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.state.lock().now_ms
+    }
+}
+
+impl State {
+    fn root(&self, mount: usize) -> Result<&BTreeMap<String, Node>, Fault> {
+        self.roots.get(mount).ok_or(Fault::NotFound)?.names()
+    }
+
+    fn find(&self, mount: usize, rest: &str) -> Result<&Node, Fault> {
+        let mut node = self.roots.get(mount).ok_or(Fault::NotFound)?;
+        for name in rest.split('/') {
+            node = node.names()?.get(name).ok_or(Fault::NotFound)?;
+            if node.reserved {
+                return Err(Fault::Reserved);
+            }
+        }
+        Ok(node)
+    }
+
+    fn parents<'p>(
+        &mut self,
+        mount: usize,
+        rest: &'p str,
+    ) -> Result<(&mut BTreeMap<String, Node>, &'p str), Fault> {
+        let (parents, name) = split_last(rest);
+        let mut node = self.roots.get_mut(mount).ok_or(Fault::NotFound)?;
+        for parent in parents.into_iter().flat_map(|parents| parents.split('/')) {
+            node = node.names_mut()?.get_mut(parent).ok_or(Fault::NotFound)?;
+            if node.reserved {
+                return Err(Fault::Reserved);
+            }
+        }
+        Ok((node.names_mut()?, name))
+    }
+
+    fn make_parents<'p>(
+        &mut self,
+        mount: usize,
+        rest: &'p str,
+    ) -> Result<(&mut BTreeMap<String, Node>, &'p str), Fault> {
+        let now_ms = self.now_ms;
+        let (parents, name) = split_last(rest);
+        let mut node = self.roots.get_mut(mount).ok_or(Fault::NotFound)?;
+        for parent in parents.into_iter().flat_map(|parents| parents.split('/')) {
+            let names = node.names_mut()?;
+            node = names.entry(parent.to_owned()).or_insert_with(|| Node::directory(now_ms));
+            if node.reserved {
+                return Err(Fault::Reserved);
+            }
+        }
+        Ok((node.names_mut()?, name))
+    }
+}
+
+impl Node {
+    fn directory(modified_ms: u64) -> Self {
+        Self { body: Body::Directory(BTreeMap::new()), modified_ms, reserved: false }
+    }
+
+    fn names(&self) -> Result<&BTreeMap<String, Node>, Fault> {
+        match &self.body {
+            Body::Directory(names) => Ok(names),
+            Body::File(_) => Err(Fault::NotADirectory),
+        }
+    }
+
+    fn names_mut(&mut self) -> Result<&mut BTreeMap<String, Node>, Fault> {
+        match &mut self.body {
+            Body::Directory(names) => Ok(names),
+            Body::File(_) => Err(Fault::NotADirectory),
+        }
+    }
+
+    fn entry(&self, name: &str) -> Entry {
+        let (kind, size) = match &self.body {
+            Body::File(bytes) => (Kind::File, count(bytes.len())),
+            Body::Directory(_) => (Kind::Directory, 0),
+        };
+        Entry { name: name.to_string(), kind, size, modified_ms: self.modified_ms }
+    }
+}
+
+/// Asks about every descendant, by its path below `node`, in byte order.
+fn walk(
+    node: &Node,
+    inner: &mut String,
+    seen: &mut usize,
+    level: usize,
+    admits: &mut dyn FnMut(&str) -> bool,
+) -> Result<(), Fault> {
+    let Body::Directory(names) = &node.body else { return Ok(()) };
+    if level == WALK_LEVELS {
+        return Err(Fault::TooMany);
+    }
+    for (name, child) in names {
+        *seen = seen.saturating_add(1);
+        if *seen > WALK_ENTRIES {
+            return Err(Fault::TooMany);
+        }
+        if child.reserved {
+            return Err(Fault::Reserved);
+        }
+        let length = inner.len();
+        inner.push('/');
+        inner.push_str(name);
+        if !admits(inner) {
+            return Err(Fault::Outside);
+        }
+        walk(child, inner, seen, level.saturating_add(1), admits)?;
+        inner.truncate(length);
+    }
+    Ok(())
+}
+
+/// The entry of a directory that only leads to mounts.
+pub(crate) fn way(name: &str) -> Entry {
+    Entry { name: name.to_owned(), kind: Kind::Directory, size: 0, modified_ms: 0 }
+}
+
+/// The first `limit` entries, and whether others follow.
+pub(crate) fn page(entries: impl Iterator<Item = Entry>, limit: usize) -> Listing {
+    let mut entries = entries;
+    let shown = entries.by_ref().take(limit).collect();
+    Listing { entries: shown, more: entries.next().is_some(), unnamed: 0 }
+}
+
+fn count(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,210 @@
+//! The verbs a board offers, and nothing else of the world.
+//!
+//! Each method is one effect that the door has already recorded. Futures are
+//! `Send` and owned by no executor, so that tokio drives them on the host and a
+//! poll loop on bare metal.
+//!
+//! # Invariants
+//! - A path is a normal guest path: it begins with `/` and holds no empty, `.`
+//!   or `..` segment and no NUL.
+//! - No symbolic link is followed, in the middle of a path or at its end.
+//! - A write is whole or absent, after a crash too.
+//! - Nothing is replaced unless the journal holds it first.
+//!
+//! # Not here
+//! Which path a task may name (gate 4), and what label the bytes carry (kernel).
+
+use alloc::{string::String, vec::Vec};
+use core::future::Future;
+
+use crate::Fault;
+
+/// The number of entries one move or removal may touch.
+pub const WALK_ENTRIES: usize = 1 << 20;
+
+/// The number of directory levels one move or removal may descend.
+pub const WALK_LEVELS: usize = 128;
+
+/// Names that begin with this are Synapse's unfinished writes.
+///
+/// They are never listed, and a path that names one answers [`Fault::Reserved`].
+pub const PART_PREFIX: &str = ".synapse-part-";
+
+/// The bytes a file name may have at most.
+pub const NAME_BYTES: usize = 255;
+
+/// What a board gives the primitives: files, a clock and a screen.
+///
+/// Every method answers with the [`Fault`] that names the first thing found in
+/// the way; what it says of one method holds for all that take a path:
+/// `NotFound`, `NotADirectory`, `Link`, `Reserved`, `NotAllowedByHost`, `Io`.
+pub trait Platform: Send + Sync {
+    /// At most `length` bytes of a regular file from `offset`; fewer where the
+    /// file ends, none past it.
+    ///
+    /// # Errors
+    /// `NotAFile`, `Special`.
+    fn read(
+        &self,
+        path: &str,
+        offset: u64,
+        length: u64,
+    ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
+
+    /// The entries whose names come after `after`, in byte order, at most `limit`.
+    ///
+    /// A file gives its own entry. The directories above the mounts show the way
+    /// to the mounts and nothing else.
+    ///
+    /// # Errors
+    /// `Special`.
+    fn list(
+        &self,
+        path: &str,
+        after: &str,
+        limit: u64,
+    ) -> impl Future<Output = Result<Listing, Fault>> + Send;
+
+    /// Puts `content` at `path`, making missing parents.
+    ///
+    /// # Errors
+    /// `Exists` (mode create), `NotAFile`, `Special`, `ReadOnly`, `NoSpace`,
+    /// `JournalFull` before anything is touched, `TooLarge`, `Changed` when
+    /// somebody else wrote the file meanwhile: theirs is kept.
+    fn write(
+        &self,
+        path: &str,
+        content: &[u8],
+        mode: Mode,
+        journal: Journal,
+    ) -> impl Future<Output = Result<Written, Fault>> + Send;
+
+    /// Moves a file or a directory to a name that is free, making the parents
+    /// of `to`.
+    ///
+    /// `admits(from, to)` is asked for every descendant, in byte order, with
+    /// both its guest paths; one `false` and nothing is moved.
+    ///
+    /// # Errors
+    /// `Exists`, `Outside`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`,
+    /// `Special`, `Changed`, `Unsupported` for a directory into itself.
+    fn rename(
+        &self,
+        from: &str,
+        to: &str,
+        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Removes an entry; a directory with its whole subtree.
+    ///
+    /// `admits` is asked for every descendant before the first is removed; one
+    /// `false` and nothing is. A link is removed as the entry it is. What
+    /// appears while the removal runs is kept, and the answer is `Changed`.
+    ///
+    /// # Errors
+    /// `Outside`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`.
+    fn remove(
+        &self,
+        path: &str,
+        admits: &(dyn Fn(&str) -> bool + Sync),
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Shows bytes to the human, through the board's one renderer.
+    ///
+    /// # Errors
+    /// `Closed`, `Io`.
+    fn show(&self, bytes: &[u8]) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Milliseconds since the start of 1970, UTC.
+    fn now_ms(&self) -> u64;
+}
+
+/// How a write treats what stands at its path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The name must be free.
+    Create,
+    /// What stands there goes to the journal; a free name is made.
+    Replace,
+    /// What stands there stays, the content follows it; a free name is made.
+    Append,
+}
+
+/// Where displaced bytes go, and how many may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Journal {
+    /// The record the entry is named by.
+    pub record: u64,
+    /// The bytes that still fit.
+    pub room: u64,
+}
+
+/// What a write did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Whether the name was made by this write.
+    pub created: bool,
+    /// The bytes put into the journal.
+    pub displaced: u64,
+    /// The bytes the file has now.
+    pub length: u64,
+}
+
+/// One page of a directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// Sorted by the bytes of the name.
+    pub entries: Vec<Entry>,
+    /// Whether names follow after the last entry.
+    pub more: bool,
+    /// The entries of the whole directory whose names are not UTF-8.
+    pub unnamed: u64,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The last segment of its path.
+    pub name: String,
+    /// What it is; links are not followed to find out.
+    pub kind: Kind,
+    /// Bytes, for a file; else 0.
+    pub size: u64,
+    /// Last change of its content, milliseconds since 1970; 0 before that.
+    pub modified_ms: u64,
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A device, FIFO or socket.
+    Other,
+}
+
+/// Whether a name is one of Synapse's unfinished writes.
+pub(crate) fn is_part(name: &[u8]) -> bool {
+    name.get(..PART_PREFIX.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(PART_PREFIX.as_bytes()))
+}
+
+/// What a name may be called, checked before any directory is opened for it.
+///
+/// # Errors
+/// `Reserved` for an unfinished write, `TooLarge` for a name no disk takes.
+pub(crate) fn nameable(rest: &str) -> Result<(), Fault> {
+    for name in rest.split('/') {
+        if is_part(name.as_bytes()) {
+            return Err(Fault::Reserved);
+        }
+        if name.len() > NAME_BYTES {
+            return Err(Fault::TooLarge);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! What a folder may hold to lead a path astray, and who may swap it meanwhile.
+
+use core::{
+    hint,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+use std::{
+    fs,
+    os::unix::{fs::symlink, net::UnixListener},
+    path::Path,
+    thread,
+    time::Instant,
+};
+
+use rustix::fs::{CWD, FileType, Mode as Bits, RenameFlags, mkfifoat, mknodat, renameat_with};
+use synapse_primitives::{
+    Fault, Platform,
+    disk::Disk,
+    platform::{Kind, Mode},
+};
+
+use crate::stage::{Calls, Stage, entry, names_in, now};
+
+/// Operations a racing thread is up against.
+const RACES: usize = 20_000;
+
+fn every_call_refuses(disk: &Disk, path: &str, want: Fault) {
+    assert_eq!(disk.all(path), Err(want), "read {path}");
+    assert_eq!(disk.names(path), Err(want), "list {path}");
+    for mode in [Mode::Create, Mode::Replace, Mode::Append] {
+        let want = match (want, mode) {
+            (Fault::Special, Mode::Create) => Fault::Exists,
+            (want, _) => want,
+        };
+        assert_eq!(disk.put(path, b"x", mode), Err(want), "{mode:?} {path}");
+    }
+    assert_eq!(disk.shift(path, "/data/elsewhere"), Err(want), "move {path}");
+}
+
+#[test]
+fn no_link_is_followed() {
+    let stage = Stage::new();
+    let outside = stage.outer("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("canary"), "canary").unwrap();
+    fs::create_dir(stage.data("dir")).unwrap();
+    fs::write(stage.data("dir/file"), "inside").unwrap();
+    for (link, target) in [
+        ("absolute", outside.join("canary")),
+        ("relative", "../outside/canary".into()),
+        ("inside", "dir/file".into()),
+        ("folder", outside.clone()),
+        ("near", "dir".into()),
+        ("dangling", "nothing".into()),
+        ("loop", "loop".into()),
+        ("magic", "/proc/self/root".into()),
+    ] {
+        symlink(target, stage.data(link)).unwrap();
+        every_call_refuses(&stage.disk, &format!("/data/{link}"), Fault::Link);
+        every_call_refuses(&stage.disk, &format!("/data/{link}/canary"), Fault::Link);
+        let taken = stage.disk.shift("/data/dir/file", &format!("/data/{link}"));
+        assert_eq!(taken, Err(Fault::Link), "onto {link}");
+        let below = stage.disk.shift("/data/dir/file", &format!("/data/{link}/new"));
+        assert_eq!(below, Err(Fault::Link), "below {link}");
+        assert_eq!(stage.disk.take(&format!("/data/{link}/canary")), Err(Fault::Link));
+    }
+    let listed = stage.disk.page("/data", "relative", 1).unwrap();
+    assert!(listed.entries.is_empty());
+    let listed = stage.disk.page("/data", "near", 1).unwrap();
+    assert_eq!(listed.entries, [entry("relative", Kind::Link, 0)]);
+    assert_eq!(names_in(&outside), ["canary"]);
+    assert_eq!(fs::read(outside.join("canary")).unwrap(), b"canary");
+    assert_eq!(fs::read(stage.data("dir/file")).unwrap(), b"inside");
+}
+
+#[test]
+fn a_link_is_moved_and_removed_as_the_entry_it_is() {
+    let stage = Stage::new();
+    let outside = stage.outer("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("canary"), "canary").unwrap();
+    fs::create_dir(stage.data("tree")).unwrap();
+    symlink(&outside, stage.data("tree/out")).unwrap();
+    symlink(&outside, stage.data("alone")).unwrap();
+    stage.disk.shift("/data/tree", "/data/moved").unwrap();
+    assert_eq!(fs::read_link(stage.data("moved/out")).unwrap(), outside);
+    stage.disk.take("/data/moved").unwrap();
+    stage.disk.take("/data/alone").unwrap();
+    assert_eq!(stage.on_host("data"), Vec::<String>::new());
+    assert_eq!(fs::read(outside.join("canary")).unwrap(), b"canary");
+}
+
+#[test]
+fn devices_fifos_and_sockets_are_refused_without_waiting() {
+    let stage = Stage::new();
+    mkfifoat(CWD, stage.data("fifo"), Bits::from_raw_mode(0o666)).unwrap();
+    let _socket = UnixListener::bind(stage.data("socket")).unwrap();
+    let mut names = vec!["fifo", "socket"];
+    let null = rustix::fs::makedev(1, 3);
+    let made = mknodat(CWD, stage.data("null"), FileType::CharacterDevice, PRIVATE, null);
+    match made {
+        Ok(()) => names.push("null"),
+        Err(errno) => println!("not tried: a device, which only root may make ({errno})"),
+    }
+    for name in names {
+        every_call_refuses(&stage.disk, &format!("/data/{name}"), Fault::Special);
+        let below = format!("/data/{name}/below");
+        assert_eq!(stage.disk.all(&below), Err(Fault::NotADirectory));
+        let before = name.get(..name.len() - 1).unwrap();
+        let listed = stage.disk.page("/data", before, 1).unwrap();
+        assert_eq!(listed.entries, [entry(name, Kind::Other, 0)]);
+        stage.disk.take(&format!("/data/{name}")).unwrap();
+    }
+    assert_eq!(stage.on_host("data"), Vec::<String>::new());
+}
+
+const PRIVATE: Bits = Bits::from_raw_mode(0o600);
+
+/// Swaps a folder and a link that leads out for as long as `work` runs.
+fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) -> usize {
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let swaps = scope.spawn(|| {
+            let mut swaps = 0;
+            while !done.load(Ordering::Relaxed) {
+                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+                swaps += 1;
+                // The link stands briefly and the folder for a span that varies, so that
+                // the swap falls on every step of a call.
+                if swaps % 2 == 0 {
+                    (0..swaps % 64 * 100).for_each(|_| hint::spin_loop());
+                }
+            }
+            swaps
+        });
+        work();
+        done.store(true, Ordering::Relaxed);
+        swaps.join().unwrap()
+    })
+}
+
+#[test]
+fn a_link_swapped_in_for_a_folder_leads_nowhere() {
+    let stage = Stage::new();
+    let outside = stage.outer("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("file"), "canary").unwrap();
+    fs::create_dir(stage.data("dir")).unwrap();
+    fs::write(stage.data("dir/file"), "inside").unwrap();
+    symlink(&outside, stage.data("link")).unwrap();
+    let (mut inside, mut refused) = (0, 0);
+    let swaps = while_swapped(&stage.data("dir"), &stage.data("link"), || {
+        let begun = Instant::now();
+        let enough = |inside, refused| inside > 100 && refused > 100;
+        for turn in 0.. {
+            let late = begun.elapsed() > Duration::from_mins(1);
+            if turn >= RACES && (enough(inside, refused) || late) {
+                break;
+            }
+            let answer = match turn % 8 {
+                0 => stage.disk.put("/data/dir/new", b"new", Mode::Append).map(|_| ()),
+                1 => stage.disk.take("/data/dir/new"),
+                2 => stage.disk.names("/data/dir").map(|names| {
+                    assert!(names.iter().any(|name| name == "file"));
+                }),
+                3 => stage.disk.shift("/data/dir/new", "/data/dir/sub/moved"),
+                4 => stage.disk.take("/data/dir/sub"),
+                _ => stage.disk.all("/data/dir/file").map(|bytes| assert_eq!(bytes, b"inside")),
+            };
+            match answer {
+                Ok(()) => inside += 1,
+                Err(Fault::Link) => refused += 1,
+                Err(fault) => {
+                    let raced = [Fault::NotFound, Fault::Exists, Fault::Changed];
+                    assert!(raced.contains(&fault), "turn {turn}: {fault:?}");
+                }
+            }
+        }
+    });
+    println!("{swaps} swaps, {inside} calls inside, {refused} stopped at the link");
+    assert!(swaps > 100 && inside > 100 && refused > 100, "{swaps} {inside} {refused}");
+    assert_eq!(names_in(&outside), ["file"]);
+    assert_eq!(fs::read(outside.join("file")).unwrap(), b"canary");
+}
+
+#[test]
+fn a_link_swapped_in_for_a_file_is_never_read_or_written() {
+    let stage = Stage::new();
+    let canary = stage.outer("canary");
+    fs::write(&canary, "canary").unwrap();
+    fs::write(stage.data("file"), "inside").unwrap();
+    symlink(&canary, stage.data("link")).unwrap();
+    let mut refused = 0;
+    let swaps = while_swapped(&stage.data("file"), &stage.data("link"), || {
+        for turn in 0..RACES {
+            if turn % 20 == 0 {
+                let record = u64::try_from(turn).unwrap();
+                let put = stage.disk.put_as("/data/file", b"inside", Mode::Replace, record, 99);
+                if let Err(fault) = put {
+                    assert!([Fault::Link, Fault::Changed].contains(&fault), "{turn}: {fault:?}");
+                }
+            }
+            match stage.disk.all("/data/file") {
+                Ok(bytes) => assert_eq!(bytes, b"inside"),
+                Err(fault) => {
+                    assert_eq!(fault, Fault::Link, "turn {turn}");
+                    refused += 1;
+                }
+            }
+        }
+    });
+    println!("{swaps} swaps, {refused} stopped at the link");
+    assert!(swaps > 100 && refused > 100, "{swaps} {refused}");
+    assert_eq!(fs::read(&canary).unwrap(), b"canary");
+    for entry in names_in(&stage.outer("journal")) {
+        assert_eq!(fs::read(stage.outer("journal").join(entry)).unwrap(), b"inside");
+    }
+}
+
+#[test]
+fn what_joins_a_tree_while_it_is_removed_stays() {
+    let stage = Stage::new();
+    fs::create_dir(stage.data("tree")).unwrap();
+    fs::write(stage.data("tree/old"), "old").unwrap();
+    let late = stage.data("tree/late");
+    let removed = now(stage.disk.remove("/data/tree", &|_| {
+        fs::write(&late, "late").unwrap();
+        true
+    }));
+    assert_eq!(removed, Err(Fault::Changed));
+    assert_eq!(fs::read(&late).unwrap(), b"late");
+}

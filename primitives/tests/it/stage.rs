@@ -1,0 +1,151 @@
+//! The two platforms as a test sees them.
+
+use core::{
+    future::Future,
+    pin::pin,
+    task::{Context, Poll, Waker},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use cap_std::{ambient_authority, fs::Dir};
+use synapse_primitives::{
+    Fault, Platform,
+    disk::{Disk, Identity, Mount, Screen},
+    mounts::Access,
+    platform::{Entry, Journal, Kind, Listing, Mode, Written},
+};
+use tempfile::TempDir;
+
+/// Drives a future that never waits.
+pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!("a platform of this crate never waits"),
+    }
+}
+
+/// A disk in a scratch folder: `/data`, read-only `/docs`, a journal.
+pub(crate) struct Stage {
+    pub(crate) disk: Disk,
+    pub(crate) shown: Arc<Mutex<Vec<u8>>>,
+    scratch: TempDir,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Shown(pub(crate) Arc<Mutex<Vec<u8>>>);
+
+impl Screen for Shown {
+    fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+pub(crate) fn dir(path: &Path) -> Dir {
+    Dir::open_ambient_dir(path, ambient_authority()).unwrap()
+}
+
+pub(crate) fn mount(root: &str, path: &Path, access: Access) -> Mount {
+    Mount { root: root.to_owned(), dir: dir(path), access }
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| Vec::new())
+    }
+
+    /// Sets the folder up first; what `prepare` names is Synapse's own.
+    pub(crate) fn with(prepare: impl FnOnce(&Path) -> Vec<PathBuf>) -> Self {
+        let scratch = TempDir::new().unwrap();
+        for name in ["data", "docs", "journal"] {
+            std::fs::create_dir(scratch.path().join(name)).unwrap();
+        }
+        let own: Vec<Identity> = prepare(&scratch.path().join("data"))
+            .into_iter()
+            .map(|path| Identity::of(std::fs::File::open(path).unwrap()).unwrap())
+            .collect();
+        let shown = Arc::default();
+        let mounts = vec![
+            mount("/data", &scratch.path().join("data"), Access::ReadWrite),
+            mount("/docs", &scratch.path().join("docs"), Access::ReadOnly),
+        ];
+        let journal = Some(dir(&scratch.path().join("journal")));
+        let screen = Box::new(Shown(Arc::clone(&shown)));
+        let disk = Disk::new(mounts, &own, journal, screen).unwrap();
+        Self { disk, shown, scratch }
+    }
+
+    pub(crate) fn data(&self, inner: &str) -> PathBuf {
+        self.scratch.path().join("data").join(inner)
+    }
+
+    pub(crate) fn outer(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// The names the host sees in a folder, unfinished writes included.
+    pub(crate) fn on_host(&self, folder: &str) -> Vec<String> {
+        names_in(&self.outer(folder))
+    }
+}
+
+pub(crate) fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// The calls with their usual arguments.
+pub(crate) trait Calls: Platform {
+    fn all(&self, path: &str) -> Result<Vec<u8>, Fault> {
+        now(self.read(path, 0, 1 << 20))
+    }
+
+    fn put(&self, path: &str, content: &[u8], mode: Mode) -> Result<Written, Fault> {
+        self.put_as(path, content, mode, 1, 1 << 20)
+    }
+
+    fn put_as(
+        &self,
+        path: &str,
+        content: &[u8],
+        mode: Mode,
+        record: u64,
+        room: u64,
+    ) -> Result<Written, Fault> {
+        now(self.write(path, content, mode, Journal { record, room }))
+    }
+
+    fn shift(&self, from: &str, to: &str) -> Result<(), Fault> {
+        now(self.rename(from, to, &|_, _| true))
+    }
+
+    fn take(&self, path: &str) -> Result<(), Fault> {
+        now(self.remove(path, &|_| true))
+    }
+
+    fn names(&self, path: &str) -> Result<Vec<String>, Fault> {
+        let listing = now(self.list(path, "", u64::MAX))?;
+        Ok(listing.entries.into_iter().map(|entry| entry.name).collect())
+    }
+
+    /// A page without its times.
+    fn page(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
+        let mut listing = now(self.list(path, after, limit))?;
+        for entry in &mut listing.entries {
+            entry.modified_ms = 0;
+        }
+        Ok(listing)
+    }
+}
+
+impl<P: Platform> Calls for P {}
+
+pub(crate) fn entry(name: &str, kind: Kind, size: u64) -> Entry {
+    Entry { name: name.to_owned(), kind, size, modified_ms: 0 }
+}
