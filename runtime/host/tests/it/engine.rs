@@ -331,6 +331,28 @@ fn a_cancelled_turn_stops() {
 }
 
 #[test]
+fn a_reply_after_the_cancellation_is_not_handed_over() {
+    struct Last(usize);
+    impl Door for Last {
+        async fn submit(&mut self, _: &[u8]) -> Result<Reply, u32> {
+            self.0 += 1;
+            Ok(Reply::new(b"too late".to_vec()))
+        }
+
+        fn cancelled(&self) -> bool {
+            self.0 > 0
+        }
+    }
+    // Asks twice without a pause in which a tick could fall.
+    let twice = format!("(call $door (i32.const 1024) (i32.const 5) (i32.const 512)) {ASK}");
+    let program = turning(&twice).load();
+    for _ in 0..50 {
+        let (door, result) = one_thread().block_on(ENGINE.turn(&program, Last(0), b"", LIMITS));
+        assert_eq!((door.0, result), (1, Err(Ended::Cancelled)));
+    }
+}
+
+#[test]
 fn memory_has_a_limit() {
     let grow = "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 1)) (i32.const -1))))";
     ends(turning(&format!("{grow} unreachable")), Ended::MemoryLimit);
