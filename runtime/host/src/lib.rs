@@ -1,1 +1,3 @@
+//! The host board: wasmtime, disk, console, log.
 
+pub mod engine;

@@ -1,1 +1,7 @@
+//! Tasks, turns and values behind the door; knows no engine and no board.
 #![no_std]
+
+extern crate alloc;
+
+pub mod admit;
+pub mod engine;

@@ -1,0 +1,4 @@
+//! The host's integration tests, one binary.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod engine;

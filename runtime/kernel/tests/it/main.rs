@@ -1,0 +1,4 @@
+//! The kernel's integration tests, one binary.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod admit;
