@@ -1,1 +1,42 @@
+//! The reference monitor: what decides, and what records that it decided.
+//!
+//! Every effect of every task passes through here as a sentence and leaves as
+//! an [`Authorized`], which nothing else can make. The decision is pure, reads
+//! labels and capabilities and never the meaning of a text, and is recorded
+//! before anyone can see it.
+//!
+//! # Reading order
+//! [`sentence`] and `parse` (gate 1), [`label`], [`path`], [`scope`], then
+//! [`gates`] (all four, in order), then [`record`] (commit, and verification).
+//!
+//! # Trust
+//! With `synapse-abi` this is all that decides. It trusts its caller for the
+//! facts it asks for ([`Facts`]) and for the label that it puts on a reply.
+//!
+//! # Not here
+//! Effects (`synapse-primitives`), tasks (`synapse-kernel`), the disk.
 #![no_std]
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::wildcard_enum_match_arm
+)]
+
+extern crate alloc;
+
+pub mod gates;
+pub mod label;
+mod parse;
+pub mod path;
+pub mod protected;
+pub mod record;
+pub mod scope;
+pub mod sentence;
+pub mod url;
+pub mod verify;
+
+pub use gates::{Decided, Facts, Held, Question, Request, Verdict, decide};
+pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
+pub use path::NormalPath;
+pub use record::{Authorized, Log, Opened, Sink};
+pub use scope::{Rights, Scope};

@@ -1,0 +1,255 @@
+//! Labels: where bytes came from and who may learn them.
+//!
+//! A label is set by which primitive read which source, never by looking at the
+//! bytes. Joining is the only way two labels become one, and it only rises.
+//!
+//! # Invariants
+//! - I5, I6: a join is at least each of its parts, in every component.
+//!
+//! # Not here
+//! Which source has which label (the kernel). What a label forbids (`gates`).
+
+use synapse_abi::limits::ORIGINS;
+use synapse_abi::reply;
+
+/// Who wrote the bytes. There is no order on the type: use [`Integrity::join`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Integrity {
+    /// The kernel.
+    System,
+    /// The human.
+    User,
+    /// Somebody outside, or nobody knows.
+    Ingested,
+}
+
+impl Integrity {
+    /// The less trustworthy of the two.
+    #[must_use]
+    pub const fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Ingested, _) | (_, Self::Ingested) => Self::Ingested,
+            (Self::User, _) | (_, Self::User) => Self::User,
+            (Self::System, Self::System) => Self::System,
+        }
+    }
+
+    /// The number that a record holds.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::System => 0,
+            Self::User => 1,
+            Self::Ingested => 2,
+        }
+    }
+
+    /// What a reply frame says of it.
+    #[must_use]
+    pub const fn mark(self) -> reply::Mark {
+        match self {
+            Self::System => reply::Mark::System,
+            Self::User => reply::Mark::User,
+            Self::Ingested => reply::Mark::Ingested,
+        }
+    }
+}
+
+/// A set of up to 64 compartments; bit numbers are the grant's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Secrecy(u64);
+
+impl Secrecy {
+    /// No compartment: anybody may learn it.
+    pub const NONE: Self = Self(0);
+    /// What the human typed.
+    pub const PROMPT: Self = Self(1);
+    /// What stood in granted folders before the task.
+    pub const FILES: Self = Self(2);
+    /// The first bit that a grant may name.
+    pub const NAMED: u32 = 8;
+
+    /// The compartment with this bit number; none past the last.
+    #[must_use]
+    pub const fn bit(number: u32) -> Option<Self> {
+        match 1u64.checked_shl(number) {
+            Some(bit) => Some(Self(bit)),
+            None => None,
+        }
+    }
+
+    /// The set with these bits.
+    #[must_use]
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    /// Its bits, as a record holds them.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Both sets together.
+    #[must_use]
+    pub const fn join(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether every compartment of this set is in `cleared`.
+    #[must_use]
+    pub const fn is_within(self, cleared: Self) -> bool {
+        self.0 & !cleared.0 == 0
+    }
+}
+
+/// Up to eight records that explain a label, in rising order. It explains and
+/// never decides; past eight the latest are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    records: [Option<u64>; ORIGINS],
+}
+
+impl Origin {
+    /// Nothing to point at.
+    pub const NONE: Self = Self { records: [None; ORIGINS] };
+
+    /// One record.
+    #[must_use]
+    pub const fn record(number: u64) -> Self {
+        let mut records = [None; ORIGINS];
+        records[0] = Some(number);
+        Self { records }
+    }
+
+    /// The records, in rising order.
+    pub fn records(&self) -> impl Iterator<Item = u64> + '_ {
+        self.records.iter().copied().flatten()
+    }
+
+    fn join(self, other: Self) -> Self {
+        if other == Self::NONE || self == other {
+            return self;
+        }
+        let mut out = Self::NONE;
+        let (mut left, mut right) = (self.records().peekable(), other.records().peekable());
+        for slot in &mut out.records {
+            let next = match (left.peek(), right.peek()) {
+                (Some(a), Some(b)) if a <= b => left.next(),
+                (Some(_), None) => left.next(),
+                (_, Some(_)) => right.next(),
+                (None, None) => break,
+            };
+            if right.peek() == next.as_ref() {
+                right.next();
+            }
+            *slot = next;
+        }
+        out
+    }
+}
+
+/// Integrity, secrecy and origin together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Who wrote it.
+    pub integrity: Integrity,
+    /// Who may learn it.
+    pub secrecy: Secrecy,
+    /// Which records explain it.
+    pub origin: Origin,
+}
+
+impl Label {
+    /// The kernel's own words.
+    pub const SYSTEM: Self =
+        Self { integrity: Integrity::System, secrecy: Secrecy::NONE, origin: Origin::NONE };
+
+    /// A label of these parts.
+    #[must_use]
+    pub const fn new(integrity: Integrity, secrecy: Secrecy, origin: Origin) -> Self {
+        Self { integrity, secrecy, origin }
+    }
+
+    /// The least label that is at least both.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        Self {
+            integrity: self.integrity.join(other.integrity),
+            secrecy: self.secrecy.join(other.secrecy),
+            origin: self.origin.join(other.origin),
+        }
+    }
+}
+
+/// A value that travels with its label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Labelled<T> {
+    value: T,
+    label: Label,
+}
+
+impl<T> Labelled<T> {
+    /// Puts a label on a value.
+    #[must_use]
+    pub const fn new(value: T, label: Label) -> Self {
+        Self { value, label }
+    }
+
+    /// The label.
+    #[must_use]
+    pub const fn label(&self) -> Label {
+        self.label
+    }
+
+    /// The value, for who carries the label on.
+    #[must_use]
+    pub const fn value(&self) -> &T {
+        &self.value
+    }
+
+    /// Gives the value to a task whose mark rises by the label.
+    #[must_use]
+    pub fn release(self, mark: &mut Mark) -> T {
+        mark.absorb(self.label);
+        self.value
+    }
+
+    /// Changes the value and raises the label by `more`.
+    #[must_use]
+    pub fn map<U>(self, more: Label, change: impl FnOnce(T) -> U) -> Labelled<U> {
+        Labelled { value: change(self.value), label: self.label.join(more) }
+    }
+}
+
+/// The join of everything released into a task's memory.
+///
+/// ```compile_fail
+/// let mark = synapse_boundary::Mark::new(synapse_boundary::Label::SYSTEM);
+/// let (a, b) = (mark.clone(), mark);
+/// ```
+/// ```
+/// let mark = synapse_boundary::Mark::new(synapse_boundary::Label::SYSTEM);
+/// let (a, b) = (mark.label(), mark);
+/// ```
+#[derive(Debug)]
+pub struct Mark(Label);
+
+impl Mark {
+    /// The mark that a task or a turn starts with.
+    #[must_use]
+    pub const fn new(label: Label) -> Self {
+        Self(label)
+    }
+
+    /// How far it has risen.
+    #[must_use]
+    pub const fn label(&self) -> Label {
+        self.0
+    }
+
+    /// Raises it. Nothing lowers it.
+    pub fn absorb(&mut self, label: Label) {
+        self.0 = self.0.join(label);
+    }
+}

@@ -1,0 +1,264 @@
+//! Paths in their one normal form, or with the defect that spoils them.
+//!
+//! Two spellings of one file must never be two targets: a path is reduced to
+//! its normal form before anything compares it, and a name that some file
+//! system reads as another name is refused outright.
+//!
+//! # Invariants
+//! - I11: what gate 4 compares is a [`NormalPath`]; it has one spelling.
+//!
+//! # Not here
+//! Whether the path is in scope (`scope`). Links (the platform follows none).
+
+use alloc::borrow::{Cow, ToOwned};
+use alloc::string::String;
+
+use synapse_abi::code::Refusal;
+use synapse_abi::limits::{PATH, PATH_DEPTH};
+use unicode_normalization::UnicodeNormalization;
+
+/// Bytes of one component.
+const COMPONENT: usize = 255;
+
+/// An absolute path without `.`, `..`, empty components or a trailing `/`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NormalPath<'s>(Cow<'s, str>);
+
+impl<'s> NormalPath<'s> {
+    /// Normalises a path.
+    ///
+    /// # Errors
+    /// `NotAbsolute`, `AboveRoot`, `BadName`, `TooDeep`: the defect that gate 4
+    /// reports.
+    pub fn parse(path: Cow<'s, str>) -> Result<Self, Refusal> {
+        let Some(rest) = path.strip_prefix('/') else { return Err(Refusal::NotAbsolute) };
+        if path.len() > PATH {
+            return Err(Refusal::TooDeep);
+        }
+        let mut normal = true;
+        let mut depth = 0usize;
+        for component in rest.split('/') {
+            match component {
+                "" | "." => normal = rest.is_empty() && normal,
+                ".." => {
+                    normal = false;
+                    depth = depth.checked_sub(1).ok_or(Refusal::AboveRoot)?;
+                }
+                name => {
+                    check(name)?;
+                    depth = depth.saturating_add(1);
+                    if depth > PATH_DEPTH {
+                        return Err(Refusal::TooDeep);
+                    }
+                }
+            }
+        }
+        if normal {
+            return Ok(Self(path));
+        }
+        let mut out = String::with_capacity(path.len());
+        for component in rest.split('/') {
+            match component {
+                "" | "." => {}
+                ".." => out.truncate(out.rfind('/').unwrap_or(0)),
+                name => {
+                    out.push('/');
+                    out.push_str(name);
+                }
+            }
+        }
+        if out.is_empty() {
+            out.push('/');
+        }
+        Ok(Self(Cow::Owned(out)))
+    }
+
+    /// Its one spelling.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its components; none for the root.
+    pub fn components(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/').filter(|component| !component.is_empty())
+    }
+
+    /// The same path, independent of the sentence it stood in.
+    #[must_use]
+    pub fn into_owned(self) -> NormalPath<'static> {
+        NormalPath(Cow::Owned(self.0.into_owned()))
+    }
+}
+
+/// A name as protected names and deny entries compare it: NFC, case-folded.
+/// Names of plain lower-case ASCII are their own fold.
+#[must_use]
+pub fn fold(name: &str) -> Cow<'_, str> {
+    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name);
+    }
+    if name.is_ascii() {
+        return Cow::Owned(name.to_ascii_lowercase());
+    }
+    // Upper case first: it maps both `ß` and `ſ` to what `SS` and `S` fold to.
+    let lower: String = name
+        .nfc()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .collect::<String>();
+    Cow::Owned(lower.nfc().collect::<String>().to_owned())
+}
+
+fn check(name: &str) -> Result<(), Refusal> {
+    if name.len() > COMPONENT {
+        return Err(Refusal::TooDeep);
+    }
+    let suspicious = |byte: u8| byte < 0x20 || byte >= 0x7f || matches!(byte, b':' | b'\\' | b'~');
+    if !name.ends_with(['.', ' ']) && !name.bytes().any(suspicious) {
+        return Ok(());
+    }
+    let bad = name.ends_with(['.', ' '])
+        || name.chars().any(|char| char.is_control() || matches!(char, ':' | '\\'))
+        || name.chars().any(is_default_ignorable)
+        || is_short_name(name);
+    if bad { Err(Refusal::BadName) } else { Ok(()) }
+}
+
+/// The form in which file systems abbreviate long names: `GIT~1`, `PROGRA~1.TXT`.
+fn is_short_name(name: &str) -> bool {
+    let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
+    let Some((head, digits)) = stem.rsplit_once('~') else { return false };
+    stem.len() <= 8
+        && extension.len() <= 3
+        && !extension.contains('.')
+        && !head.is_empty()
+        && !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `Default_Ignorable_Code_Point` of the Unicode Character Database
+/// (`DerivedCoreProperties.txt`, version 16).
+const fn is_default_ignorable(char: char) -> bool {
+    matches!(char,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i11_every_spelling_has_one_normal_form_or_a_defect() {
+        let long = "a".repeat(256);
+        let deep = "/d".repeat(65);
+        let edge = "/d".repeat(64);
+        let table: &[(&str, Result<&str, Refusal>)] = &[
+            ("/", Ok("/")),
+            ("//", Ok("/")),
+            ("/.", Ok("/")),
+            ("/./", Ok("/")),
+            ("/data", Ok("/data")),
+            ("/data/", Ok("/data")),
+            ("/data//", Ok("/data")),
+            ("//data", Ok("/data")),
+            ("/data//a", Ok("/data/a")),
+            ("/data/./a", Ok("/data/a")),
+            ("/./data/a/.", Ok("/data/a")),
+            ("/data/b/../a", Ok("/data/a")),
+            ("/data/../etc/passwd", Ok("/etc/passwd")),
+            ("/data/a/../../etc", Ok("/etc")),
+            ("/data/..", Ok("/")),
+            ("/a/b/c/../../..", Ok("/")),
+            ("/..", Err(Refusal::AboveRoot)),
+            ("/../etc", Err(Refusal::AboveRoot)),
+            ("/data/../../etc", Err(Refusal::AboveRoot)),
+            ("/./../x", Err(Refusal::AboveRoot)),
+            ("", Err(Refusal::NotAbsolute)),
+            ("data/a", Err(Refusal::NotAbsolute)),
+            ("./a", Err(Refusal::NotAbsolute)),
+            ("../a", Err(Refusal::NotAbsolute)),
+            ("~/a", Err(Refusal::NotAbsolute)),
+            ("C:/a", Err(Refusal::NotAbsolute)),
+            ("\\data", Err(Refusal::NotAbsolute)),
+            ("/data/a\0", Err(Refusal::BadName)),
+            ("/data/\0/a", Err(Refusal::BadName)),
+            ("/data/a\n", Err(Refusal::BadName)),
+            ("/data/a\tb", Err(Refusal::BadName)),
+            ("/data/\u{7f}", Err(Refusal::BadName)),
+            ("/data/\u{85}", Err(Refusal::BadName)),
+            ("/data/\u{1b}[0m", Err(Refusal::BadName)),
+            ("/data/a.", Err(Refusal::BadName)),
+            ("/data/a..", Err(Refusal::BadName)),
+            ("/data/...", Err(Refusal::BadName)),
+            ("/data/a ", Err(Refusal::BadName)),
+            ("/data/ ", Err(Refusal::BadName)),
+            ("/data/.. /a", Err(Refusal::BadName)),
+            ("/data/a./b", Err(Refusal::BadName)),
+            ("/data/a:b", Err(Refusal::BadName)),
+            ("/data/a::$DATA", Err(Refusal::BadName)),
+            ("/data/a\\b", Err(Refusal::BadName)),
+            ("/data\\..\\etc", Err(Refusal::BadName)),
+            ("/data/GIT~1", Err(Refusal::BadName)),
+            ("/data/git~1/config", Err(Refusal::BadName)),
+            ("/data/PROGRA~1.TXT", Err(Refusal::BadName)),
+            ("/data/a~12", Err(Refusal::BadName)),
+            ("/data/a~", Ok("/data/a~")),
+            ("/data/notes~old.txt", Ok("/data/notes~old.txt")),
+            ("/data/a~1b", Ok("/data/a~1b")),
+            ("/data/longname~1", Ok("/data/longname~1")),
+            ("/data/%2e%2e/a", Ok("/data/%2e%2e/a")),
+            ("/data/%2E", Ok("/data/%2E")),
+            ("/data/%00", Ok("/data/%00")),
+            ("/data/.git", Ok("/data/.git")),
+            ("/data/.gi\u{200c}t", Err(Refusal::BadName)),
+            ("/data/SOUL\u{ad}.md", Err(Refusal::BadName)),
+            ("/data/a\u{202e}b", Err(Refusal::BadName)),
+            ("/data/a\u{feff}", Err(Refusal::BadName)),
+            ("/data/a\u{e0041}", Err(Refusal::BadName)),
+            ("/data/\u{fe0f}", Err(Refusal::BadName)),
+            ("/data/e\u{301}", Ok("/data/e\u{301}")),
+            ("/data/\u{e9}", Ok("/data/\u{e9}")),
+            ("/data/\u{ff0e}\u{ff0e}/a", Ok("/data/\u{ff0e}\u{ff0e}/a")),
+            ("/data/a\u{2215}b", Ok("/data/a\u{2215}b")),
+            ("/data/ a", Ok("/data/ a")),
+            ("/data/.hidden", Ok("/data/.hidden")),
+            ("/data/a..b", Ok("/data/a..b")),
+            (&edge, Ok(&edge)),
+            (&deep, Err(Refusal::TooDeep)),
+        ];
+        assert!(table.len() >= 60);
+        for (path, expected) in table {
+            let got = NormalPath::parse(Cow::Borrowed(path));
+            assert_eq!(got.as_ref().map(NormalPath::as_str).map_err(|e| *e), *expected, "{path:?}");
+            if let Ok(normal) = got {
+                let again = NormalPath::parse(Cow::Borrowed(normal.as_str()));
+                assert_eq!(again.as_ref(), Ok(&normal), "normal forms are fixed points");
+            }
+        }
+        let path = alloc::format!("/{long}");
+        assert_eq!(NormalPath::parse(path.into()), Err(Refusal::TooDeep));
+        let path = "/a/..".repeat(1000);
+        assert_eq!(NormalPath::parse(path.into()), Err(Refusal::TooDeep));
+    }
+
+    #[test]
+    fn folding_meets_what_file_systems_and_people_confuse() {
+        for (a, b) in [
+            ("SOUL.md", "soul.MD"),
+            (".GIT", ".git"),
+            ("E\u{301}", "\u{e9}"),
+            ("stra\u{df}e", "STRASSE"),
+            ("\u{212a}ey", "key"),
+            ("file\u{17f}", "FILES"),
+            ("\u{3a3}", "\u{3c2}"),
+        ] {
+            assert_eq!(fold(a), fold(b), "{a} {b}");
+        }
+        assert_ne!(fold("a"), fold("b"));
+    }
+}

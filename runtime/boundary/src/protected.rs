@@ -1,0 +1,108 @@
+//! Names whose content tells tools or agents what to do.
+//!
+//! Who may write one of these decides what runs next, so writing them is
+//! destructive whatever the primitive. The list is data; it is compared folded.
+//!
+//! # Invariants
+//! - I11: names are compared after [`crate::path::fold`].
+//!
+//! # Not here
+//! What a protected name means for a call (gate 3).
+
+use crate::path::{NormalPath, fold};
+
+/// One component: the name itself, or a directory with all below it.
+const NAMES: &[&str] = &[
+    "soul.md",
+    "memory.md",
+    "agents.md",
+    "claude.md",
+    "claude.local.md",
+    "gemini.md",
+    ".cursorrules",
+    ".cursor",
+    ".claude",
+    ".mcp.json",
+    ".git",
+    ".gitmodules",
+    ".gitattributes",
+    ".husky",
+    ".pre-commit-config.yaml",
+    ".envrc",
+    ".vscode",
+    ".idea",
+    ".npmrc",
+    ".ssh",
+    "sitecustomize.py",
+    "manifest.toml",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+];
+
+/// Two components in a row; the second may be a prefix that ends in `*`.
+const PAIRS: &[(&str, &str)] = &[
+    (".github", "workflows"),
+    (".cargo", "config*"),
+    (".config", "autostart"),
+    (".config", "fish"),
+];
+
+/// Whether the path is, or lies below, a protected name. A bare repository is
+/// known by its directory's ending, `.git`, and `*.pth` by its own.
+#[must_use]
+pub fn is_protected(path: &NormalPath<'_>) -> bool {
+    let mut before = None;
+    for component in path.components() {
+        let name = fold(component);
+        let pair = |&(first, second): &(&str, &str)| {
+            let matches = match second.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => name == second,
+            };
+            matches && before.as_deref() == Some(first)
+        };
+        if NAMES.contains(&&*name)
+            || name.ends_with(".git")
+            || name.ends_with(".pth")
+            || PAIRS.iter().any(pair)
+        {
+            return true;
+        }
+        before = Some(name);
+    }
+    // A directory that would become or cease to be half of a pair.
+    before.is_some_and(|last| PAIRS.iter().any(|(first, _)| last == *first))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_protected_however_they_are_spelled() {
+        let protected = [
+            "/data/SOUL.md", "/data/soul.MD", "/data/a/.GIT/config", "/data/.git", "/x/repo.git/HEAD",
+            "/data/.github/workflows/ci.yml", "/data/.github/Workflows", "/data/.github",
+            "/home/.cargo/config.toml", "/home/.cargo", "/home/.ssh/id", "/home/.config/autostart/a",
+            "/v/site-packages/x.pth", "/data/manifest.toml", "/home/.Bashrc", "/data/.vscode/tasks.json",
+        ];
+        for path in protected {
+            assert!(is_protected(&NormalPath::parse(path.into()).unwrap()), "{path}");
+        }
+        for path in ["/data/notes.md", "/data/git/a", "/data/.github/CODEOWNERS", "/", "/data/workflows"] {
+            assert!(!is_protected(&NormalPath::parse(path.into()).unwrap()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! Records: one frame a decision, chained, written before anyone can act on it.
+//!
+//! Committing is the only way to open a [`Verdict`] and the only way to make an
+//! [`Authorized`], so that no permission and no refusal exists without its
+//! record. The format is `docs/abi.md`, "Record".
+//!
+//! # Invariants
+//! - I2: an [`Authorized`] is made in one place, from a verdict that all four
+//!   gates passed, after its record was taken.
+//! - I3: one decision record an attempt; if the sink fails, nothing is opened.
+//!
+//! # Not here
+//! Where frames are kept (the board's sink). Reading a log back (`verify`).
+
+use alloc::borrow::ToOwned;
+use alloc::vec::Vec;
+
+use sha2::{Digest, Sha256};
+use synapse_abi::code::{self, Refusal};
+use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
+use synapse_abi::registry::{Egress, Harm, Primitive, Role};
+
+use crate::gates::{Facts, InScope, Verdict};
+use crate::label::{Integrity, Label};
+use crate::path::NormalPath;
+use crate::scope::{Rights, Scope};
+use crate::sentence::{Argument, Call, Sentence};
+
+/// Version of the format.
+pub const VERSION: u8 = 1;
+/// Bytes of a log's header: magic, version, run id.
+pub const HEADER: usize = 48;
+/// Bytes of a record's head.
+pub const HEAD: usize = 48;
+/// Bytes of a chain value.
+pub const CHAIN: usize = 32;
+/// How a log begins.
+pub const MAGIC: [u8; 12] = *b"SYNAPSE-LOG\0";
+/// What `cause` says when there is none, and `primitive` in a byte.
+pub const NONE: u64 = u64::MAX;
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// One attempt: permitted or refused.
+    Decision = 1,
+    /// What an executed call came to.
+    Outcome = 2,
+    /// A task began.
+    TaskStart = 3,
+    /// A turn began.
+    TurnStart = 4,
+    /// A turn ended.
+    TurnEnd = 5,
+    /// The human answered a question.
+    Answer = 6,
+    /// The run ended as it should.
+    RunEnd = 7,
+}
+
+impl Kind {
+    /// The number in the record.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Decision => 1,
+            Self::Outcome => 2,
+            Self::TaskStart => 3,
+            Self::TurnStart => 4,
+            Self::TurnEnd => 5,
+            Self::Answer => 6,
+            Self::RunEnd => 7,
+        }
+    }
+
+    /// The kind with this number.
+    #[must_use]
+    pub const fn from_number(number: u8) -> Option<Self> {
+        match number {
+            1 => Some(Self::Decision),
+            2 => Some(Self::Outcome),
+            3 => Some(Self::TaskStart),
+            4 => Some(Self::TurnStart),
+            5 => Some(Self::TurnEnd),
+            6 => Some(Self::Answer),
+            7 => Some(Self::RunEnd),
+            _ => None,
+        }
+    }
+}
+
+/// Tags of a tail's fields.
+pub mod tag {
+    /// The sentence, long contents cut.
+    pub const SENTENCE: u8 = 1;
+    /// Normal targets, where they differ from what the sentence says.
+    pub const TARGET: u8 = 2;
+    /// Number and digest of each held value that was resolved.
+    pub const HELD: u8 = 3;
+    /// Records that explain the label.
+    pub const ORIGINS: u8 = 4;
+    /// Length, digest and first bytes of what is no sentence.
+    pub const MALFORMED: u8 = 5;
+    /// Reply length and, where due, digest.
+    pub const OUTCOME: u8 = 6;
+    /// JSON text of a start record.
+    pub const TEXT: u8 = 7;
+}
+
+/// When a record must be on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Within 100 ms and at the end of the turn.
+    Soon,
+    /// Handed to the operating system before the append returns.
+    Written,
+    /// On the disk before the append returns.
+    Synced,
+}
+
+/// Where frames go: a port of the board. An append that returns `Ok` has met
+/// the durability it was asked for.
+pub trait Sink: Send {
+    /// Appends one frame.
+    ///
+    /// # Errors
+    /// [`SinkFailed`]; the run can write no more records.
+    fn append(&mut self, frame: &[u8], durability: Durability) -> Result<(), SinkFailed>;
+}
+
+/// The sink took no record: nothing may happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SinkFailed;
+
+/// The one log of a run.
+#[derive(Debug)]
+pub struct Log<S> {
+    sink: S,
+    chain: [u8; CHAIN],
+    next: u64,
+    failed: bool,
+    frame: Vec<u8>,
+}
+
+/// A verdict after its record.
+#[derive(Debug)]
+pub enum Opened<'s> {
+    /// May be executed, once.
+    Permitted(Authorized<'s>),
+    /// A gate said no.
+    Refused(Refused),
+}
+
+/// A recorded refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Which refusal.
+    pub refusal: Refusal,
+    /// What learning it does to the mark: a refusal that depended on a held
+    /// value carries that value's label.
+    pub label: Label,
+    /// The record's number.
+    pub record: u64,
+}
+
+/// The witness that a call passed all gates and is recorded.
+///
+/// ```compile_fail
+/// fn twice(call: synapse_boundary::Authorized<'_>) { let _ = (call.clone(), call); }
+/// ```
+/// ```
+/// fn twice(call: synapse_boundary::Authorized<'_>) { let _ = (call.record(), call); }
+/// ```
+#[derive(Debug)]
+pub struct Authorized<'s> {
+    passed: InScope<'s>,
+    record: u64,
+    justification: Label,
+}
+
+impl<'s> Authorized<'s> {
+    /// The call.
+    #[must_use]
+    pub fn call(&self) -> &Call<'s> {
+        &self.passed.call
+    }
+
+    /// The number of its decision record.
+    #[must_use]
+    pub const fn record(&self) -> u64 {
+        self.record
+    }
+
+    /// What it was justified by.
+    #[must_use]
+    pub const fn justification(&self) -> Label {
+        self.justification
+    }
+
+    /// Its first or second path target.
+    #[must_use]
+    pub fn target(&self, index: usize) -> Option<&NormalPath<'s>> {
+        self.passed.targets.get(index)?.as_ref()
+    }
+
+    /// Bytes that the journal could take when it was decided.
+    #[must_use]
+    pub const fn journal_room(&self) -> u64 {
+        self.passed.room
+    }
+
+    /// Whether a path found below a target is covered too: a move or a removal
+    /// of a directory is one of all that is in it.
+    #[must_use]
+    pub fn covers(&self, path: &str, rights: Rights) -> bool {
+        NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
+            let tainted = self.justification.integrity == Integrity::Ingested;
+            let harmful = self.passed.call.primitive().row().harm != Harm::None;
+            let protected = tainted && harmful && crate::protected::is_protected(&path);
+            self.passed.scope.check(&path, rights).is_ok() && !protected
+        })
+    }
+
+    /// The scope it was decided under.
+    #[must_use]
+    pub const fn scope(&self) -> &'s Scope {
+        self.passed.scope
+    }
+}
+
+/// Head fields of a record that is no decision.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// What it is about.
+    pub kind: Kind,
+    /// The task's number.
+    pub task: u64,
+    /// Which primitive, for an outcome.
+    pub primitive: Option<Primitive>,
+    /// A fault's or the guest's code; 0 for none.
+    pub code: u16,
+    /// The label of what it is about.
+    pub label: Label,
+    /// The record that it answers.
+    pub cause: Option<u64>,
+    /// Its one tail field.
+    pub tail: Option<(u8, &'a [u8])>,
+    /// When it must be on disk.
+    pub durability: Durability,
+}
+
+impl<S: Sink> Log<S> {
+    /// Begins a log: the sink's first bytes are the header.
+    ///
+    /// # Errors
+    /// The sink took nothing.
+    pub fn begin(mut sink: S, run: [u8; 32]) -> Result<Self, SinkFailed> {
+        let header = header(run);
+        sink.append(&header, Durability::Written)?;
+        let chain = Sha256::digest(header).into();
+        Ok(Self { sink, chain, next: 0, failed: false, frame: Vec::new() })
+    }
+
+    /// The number of the next record.
+    #[must_use]
+    pub const fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The sink, to ask it what it alone knows.
+    pub const fn sink(&mut self) -> &mut S {
+        &mut self.sink
+    }
+
+    /// Writes the one record of a decision, then opens it. `now` is in
+    /// milliseconds since 1970.
+    ///
+    /// # Errors
+    /// The sink failed: the verdict is gone and nothing may be done.
+    pub fn commit<'s>(
+        &mut self,
+        verdict: Verdict<'s>,
+        facts: &impl Facts,
+        now: u64,
+    ) -> Result<Opened<'s>, SinkFailed> {
+        let primitive = verdict.sentence.as_ref().map(Sentence::primitive);
+        let code = verdict.finding.as_ref().err().map_or(0, |refusal| refusal.number());
+        let durability = match (&verdict.finding, primitive.map(Primitive::row)) {
+            (Ok(_), Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
+            (Ok(_), Some(row)) if row.egress != Egress::Never => Durability::Written,
+            _ => Durability::Soon,
+        };
+        let head = Head {
+            kind: Kind::Decision,
+            primitive,
+            code,
+            label: verdict.justification,
+            hold: matches!(&verdict.sentence, Some(Sentence::Call(call)) if call.hold()),
+            sequence: self.next,
+            time: now,
+            task: verdict.task,
+            cause: NONE,
+        };
+        let mut frame = core::mem::take(&mut self.frame);
+        head.begin(&mut frame);
+        decision_tail(&mut frame, &verdict, facts);
+        let record = self.seal(frame, durability)?;
+        Ok(match verdict.finding {
+            Ok(passed) => Opened::Permitted(Authorized {
+                passed,
+                record,
+                justification: verdict.justification,
+            }),
+            Err(refusal) => {
+                let held = match &verdict.sentence {
+                    Some(Sentence::Call(call)) => call.held().next().is_some(),
+                    Some(Sentence::Warrant(_)) | None => false,
+                };
+                let depends = held && matches!(code::gate(refusal.number()), Some(3 | 4));
+                let label = if depends { verdict.justification } else { Label::SYSTEM };
+                Opened::Refused(Refused { refusal, label, record })
+            }
+        })
+    }
+
+    /// Writes a record that decides nothing: a start, an end, an outcome.
+    ///
+    /// # Errors
+    /// The sink failed.
+    pub fn note(&mut self, event: &Event<'_>, now: u64) -> Result<u64, SinkFailed> {
+        let head = Head {
+            kind: event.kind,
+            primitive: event.primitive,
+            code: event.code,
+            label: event.label,
+            hold: false,
+            sequence: self.next,
+            time: now,
+            task: event.task,
+            cause: event.cause.unwrap_or(NONE),
+        };
+        let mut frame = core::mem::take(&mut self.frame);
+        head.begin(&mut frame);
+        if let Some((tag, bytes)) = event.tail {
+            field(&mut frame, tag, |out| out.extend_from_slice(bytes));
+        }
+        self.seal(frame, event.durability)
+    }
+
+    fn seal(&mut self, mut frame: Vec<u8>, durability: Durability) -> Result<u64, SinkFailed> {
+        let body = frame.get(4..).unwrap_or_default();
+        let length = u32::try_from(body.len()).map_err(|_| SinkFailed)?;
+        let mut hash = Sha256::new();
+        hash.update(self.chain);
+        hash.update(body);
+        let chain: [u8; CHAIN] = hash.finalize().into();
+        if let Some(prefix) = frame.first_chunk_mut::<4>() {
+            *prefix = length.to_le_bytes();
+        }
+        frame.extend_from_slice(&chain);
+        let after = self.next.checked_add(1).ok_or(SinkFailed)?;
+        if self.failed || frame.len() > RECORD || self.sink.append(&frame, durability).is_err() {
+            self.failed = true;
+            return Err(SinkFailed);
+        }
+        let record = core::mem::replace(&mut self.next, after);
+        self.chain = chain;
+        self.frame = frame;
+        Ok(record)
+    }
+}
+
+/// The first bytes of a log.
+pub(crate) fn header(run: [u8; 32]) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    let version = u32::from(VERSION).to_le_bytes();
+    let parts = MAGIC.iter().chain(&version).chain(&run);
+    header.iter_mut().zip(parts).for_each(|(slot, byte)| *slot = *byte);
+    header
+}
+
+struct Head {
+    kind: Kind,
+    primitive: Option<Primitive>,
+    code: u16,
+    label: Label,
+    hold: bool,
+    sequence: u64,
+    time: u64,
+    task: u64,
+    cause: u64,
+}
+
+impl Head {
+    /// Puts four bytes for the length and the head into an empty frame.
+    fn begin(&self, frame: &mut Vec<u8>) {
+        let row = self.primitive.map(Primitive::row);
+        let destructive = row.is_some_and(|row| row.harm == Harm::Destructive);
+        let egress = row.is_some_and(|row| row.egress != Egress::Never);
+        let class = u8::from(destructive) | u8::from(egress) << 1 | u8::from(self.hold) << 2;
+        frame.clear();
+        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(&[
+            VERSION,
+            self.kind.number(),
+            self.primitive.map_or(u8::MAX, Primitive::id),
+            code::gate(self.code).unwrap_or(0),
+        ]);
+        frame.extend_from_slice(&self.code.to_le_bytes());
+        frame.extend_from_slice(&[self.label.integrity.number(), class]);
+        let secrecy = self.label.secrecy.bits();
+        for number in [self.sequence, self.time, self.task, secrecy, self.cause] {
+            frame.extend_from_slice(&number.to_le_bytes());
+        }
+    }
+}
+
+fn field(frame: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    frame.extend_from_slice(&[tag, 0, 0, 0, 0]);
+    let start = frame.len();
+    write(frame);
+    let length = u32::try_from(frame.len().saturating_sub(start)).unwrap_or(u32::MAX);
+    let at = start.saturating_sub(4)..start;
+    if let Some(slot) = frame.get_mut(at) {
+        slot.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+fn decision_tail(frame: &mut Vec<u8>, verdict: &Verdict<'_>, facts: &impl Facts) {
+    match &verdict.sentence {
+        None => field(frame, tag::MALFORMED, |out| malformed(out, verdict.raw)),
+        Some(Sentence::Warrant(warrant)) => {
+            field(frame, tag::SENTENCE, |out| out.extend_from_slice(warrant.raw().as_bytes()));
+        }
+        Some(Sentence::Call(call)) => call_tail(frame, call, verdict, facts),
+    }
+    if verdict.justification.origin.records().next().is_some() {
+        field(frame, tag::ORIGINS, |out| {
+            for record in verdict.justification.origin.records() {
+                out.extend_from_slice(&record.to_le_bytes());
+            }
+        });
+    }
+}
+
+fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
+    let length = u64::try_from(raw.len()).unwrap_or(u64::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(&Sha256::digest(raw.get(..SENTENCE).unwrap_or(raw)));
+    out.extend_from_slice(raw.get(..RECORD_CONTENT).unwrap_or(raw));
+}
+
+fn call_tail(frame: &mut Vec<u8>, call: &Call<'_>, verdict: &Verdict<'_>, facts: &impl Facts) {
+    field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
+    if let Ok(passed) = &verdict.finding {
+        let literal = call.arguments().filter_map(|(_, value)| match value {
+            Argument::Text(text) => Some(text.raw()),
+            _ => None,
+        });
+        let found = passed.targets.iter().flatten().map(NormalPath::as_str);
+        if found.clone().any(|path| !literal.clone().any(|raw| raw == path)) {
+            field(frame, tag::TARGET, |out| {
+                for (index, path) in found.enumerate() {
+                    if index > 0 {
+                        out.push(0);
+                    }
+                    out.extend_from_slice(path.as_bytes());
+                }
+            });
+        }
+    }
+    if call.held().next().is_some() {
+        field(frame, tag::HELD, |out| {
+            for number in call.held() {
+                if let Some(held) = facts.held(number) {
+                    out.extend_from_slice(&number.to_le_bytes());
+                    out.extend_from_slice(&Sha256::digest(held.bytes));
+                }
+            }
+        });
+    }
+}
+
+/// The sentence with each long content replaced by its length and digest.
+fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
+    let raw = call.raw();
+    let mut from = 0usize;
+    for (index, (argument, _)) in call.arguments().enumerate() {
+        let content = call.span(index);
+        if argument.role != Role::Content || content.len() <= RECORD_CONTENT {
+            continue;
+        }
+        let offset = content.as_ptr().addr().saturating_sub(raw.as_ptr().addr());
+        out.extend_from_slice(raw.as_bytes().get(from..offset).unwrap_or_default());
+        cut(out, content.as_bytes());
+        from = offset.saturating_add(content.len());
+    }
+    out.extend_from_slice(raw.as_bytes().get(from..).unwrap_or_default());
+}
+
+fn cut(out: &mut Vec<u8>, content: &[u8]) {
+    use core::fmt::Write;
+    let mut text = alloc::string::String::with_capacity(96);
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{{\"$cut\":[{},\"", content.len());
+    for byte in Sha256::digest(content) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text.push_str("\"]}");
+    out.extend_from_slice(text.as_bytes());
+}
