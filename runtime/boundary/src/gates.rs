@@ -24,6 +24,7 @@ use crate::label::{Integrity, Label, Mark};
 use crate::parse::parse;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
+use crate::record::primitive_of;
 use crate::scope::{Rights, Scope};
 use crate::sentence::{Argument, Call, Sentence};
 
@@ -125,13 +126,17 @@ pub fn decide<'s>(
         justification: request.mark.label(),
         finding: Err(Refusal::Malformed),
     };
-    verdict.finding = grammar(sentence).and_then(|parsed| {
-        verdict.sentence = Some(parsed.0);
-        let granted = capability(parsed, &request, facts)?;
-        let justified = label(granted, &request, facts);
-        verdict.justification = justified.justification;
-        scope(justified, &request, facts)
-    });
+    verdict.finding = match grammar(sentence) {
+        Err(refusal) => Err(refusal),
+        Ok(parsed) => {
+            verdict.sentence = Some(parsed.0.clone());
+            capability(parsed, &request, facts).and_then(|granted| {
+                let justified = label(granted, &request, facts);
+                verdict.justification = justified.justification;
+                scope(justified, &request, facts)
+            })
+        }
+    };
     let ask = match (&verdict.finding, request.consult) {
         (Ok(passed), Consult::Human) => passed.pending,
         (Ok(_), Consult::Never) | (Err(_), _) => None,
@@ -196,10 +201,7 @@ fn capability<'s>(
     request: &Request<'s>,
     facts: &impl Facts,
 ) -> Result<Granted<'s>, Refusal> {
-    let primitive = match &parsed.0 {
-        Sentence::Call(call) => call.primitive(),
-        Sentence::Warrant(warrant) => warrant.primitive(),
-    };
+    let primitive = primitive_of(&parsed.0);
     let bit = 1u32.checked_shl(u32::from(primitive.id())).unwrap_or(0);
     if request.granted & bit == 0 {
         return Err(Refusal::NotGranted);
@@ -253,11 +255,9 @@ fn untrusted(call: &Call<'_>, facts: &impl Facts) -> Cover {
 /// Whether a journaled call can displace bytes. Making a name, adding to an
 /// end and moving to a free name are undone by their record alone.
 fn displaces(call: &Call<'_>) -> bool {
-    match call.primitive() {
-        Primitive::FsWrite => matches!(call.argument(2), Argument::Choice(mode) if mode == REPLACE),
-        Primitive::FsEdit => true,
-        _ => false,
-    }
+    let replaces = matches!(call.argument(2), Argument::Choice(REPLACE));
+    let primitive = call.primitive();
+    primitive == Primitive::FsEdit || (primitive == Primitive::FsWrite && replaces)
 }
 
 /// The second choice of `fs_write`'s mode.

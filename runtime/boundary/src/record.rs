@@ -284,7 +284,7 @@ impl<S: Sink> Log<S> {
         facts: &impl Facts,
         now: u64,
     ) -> Result<Opened<'s>, SinkFailed> {
-        let primitive = verdict.sentence.as_ref().map(Sentence::primitive);
+        let primitive = verdict.sentence.as_ref().map(primitive_of);
         let code = verdict.finding.as_ref().err().map_or(0, |refusal| refusal.number());
         let durability = match (&verdict.finding, primitive.map(Primitive::row)) {
             (Ok(_), Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
@@ -371,6 +371,14 @@ impl<S: Sink> Log<S> {
     }
 }
 
+/// What a sentence asks for.
+pub(crate) fn primitive_of(sentence: &Sentence<'_>) -> Primitive {
+    match sentence {
+        Sentence::Call(call) => call.primitive(),
+        Sentence::Warrant(warrant) => warrant.primitive(),
+    }
+}
+
 /// The first bytes of a log.
 pub(crate) fn header(run: [u8; 32]) -> [u8; HEADER] {
     let mut header = [0; HEADER];
@@ -454,12 +462,11 @@ fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
 fn call_tail(frame: &mut Vec<u8>, call: &Call<'_>, verdict: &Verdict<'_>, facts: &impl Facts) {
     field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
     if let Ok(passed) = &verdict.finding {
-        let literal = call.arguments().filter_map(|(_, value)| match value {
-            Argument::Text(text) => Some(text.raw()),
-            _ => None,
-        });
+        let literal = |path: &str| {
+            call.arguments().any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == path))
+        };
         let found = passed.targets.iter().flatten().map(NormalPath::as_str);
-        if found.clone().any(|path| !literal.clone().any(|raw| raw == path)) {
+        if found.clone().any(|path| !literal(path)) {
             field(frame, tag::TARGET, |out| {
                 for (index, path) in found.enumerate() {
                     if index > 0 {
@@ -491,10 +498,10 @@ fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
         if argument.role != Role::Content || content.len() <= RECORD_CONTENT {
             continue;
         }
-        let offset = content.as_ptr().addr().saturating_sub(raw.as_ptr().addr());
-        out.extend_from_slice(raw.as_bytes().get(from..offset).unwrap_or_default());
+        let at = call.range(index);
+        out.extend_from_slice(raw.as_bytes().get(from..at.start).unwrap_or_default());
         cut(out, content.as_bytes());
-        from = offset.saturating_add(content.len());
+        from = at.end;
     }
     out.extend_from_slice(raw.as_bytes().get(from..).unwrap_or_default());
 }

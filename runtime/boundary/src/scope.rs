@@ -129,7 +129,7 @@ pub struct Scope {
 impl Scope {
     /// Adds an allow entry.
     pub fn allow(&mut self, pattern: &Pattern, rights: Rights) {
-        let at = self.allow.at(pattern, Cow::Borrowed);
+        let at = self.allow.at(pattern, exactly);
         *at = at.and(rights);
     }
 
@@ -161,7 +161,7 @@ impl Scope {
         {
             return Err(Refusal::Denied);
         }
-        let rights = self.allow.sum(path, Rights::NONE, |a, b| a.and(*b), Cow::Borrowed);
+        let rights = self.allow.sum(path, Rights::NONE, |a, b| a.and(*b), exactly);
         if rights.cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
     }
 
@@ -177,6 +177,11 @@ impl Scope {
     pub const fn named(&self) -> Secrecy {
         self.named
     }
+}
+
+/// How allow entries compare.
+fn exactly(name: &str) -> Cow<'_, str> {
+    Cow::Borrowed(name)
 }
 
 /// One component's place in a tree of patterns.

@@ -159,10 +159,7 @@ impl<'a> Iterator for Reader<'a> {
 fn parse(body: &[u8]) -> Option<Record<'_>> {
     let (head, tail) = body.split_first_chunk::<HEAD>()?;
     let (&[version, kind, primitive, gate, low, high, integrity, class], numbers) =
-        head.split_first_chunk::<8>()?
-    else {
-        return None;
-    };
+        head.split_first_chunk::<8>()?;
     let mut numbers = numbers.chunks_exact(8).map(|bytes| {
         u64::from_le_bytes(bytes.try_into().unwrap_or_default())
     });
