@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 //! The reference monitor: what decides, and what records that it decided.
 //!
 //! Every effect of every task passes through here as a sentence and leaves as
@@ -40,3 +41,18 @@ pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
 pub use path::NormalPath;
 pub use record::{Authorized, Log, Opened, Sink};
 pub use scope::{Rights, Scope};
+=======
+//! The reference monitor: gates, labels, scope, records.
+#![no_std]
+#![deny(clippy::arithmetic_side_effects, clippy::as_conversions, clippy::wildcard_enum_match_arm)]
+
+extern crate alloc;
+
+mod parse;
+mod sentence;
+mod url;
+
+pub use parse::parse;
+pub use sentence::{Argument, Call, Content, Held, Piece, Pieces, Sentence, Text, Warrant};
+pub use url::{Host, HostName, Scheme, Url};
+>>>>>>> parser
