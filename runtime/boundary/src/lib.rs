@@ -53,6 +53,6 @@ mod sentence;
 mod url;
 
 pub use parse::parse;
-pub use sentence::{Argument, Call, Content, Held, Piece, Pieces, Sentence, Text, Warrant};
+
 pub use url::{Host, HostName, Scheme, Url};
 >>>>>>> parser
