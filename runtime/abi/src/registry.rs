@@ -486,7 +486,7 @@ mod tests {
             assert_eq!(usize::from(primitive.id()), id);
             assert_eq!(Primitive::from_id(primitive.id()), Some(primitive));
         }
-        let destructive: [bool; COUNT] = REGISTRY.map(|row| row.harm == Harm::Destructive);
+        let destructive: [bool; COUNT] = REGISTRY.map(|row| row.harm == Destructive);
         let expected = ["fs_delete", "channel_grant", "net_listen", "net_http_post", "tool_commit"];
         for (name, is) in names.iter().zip(destructive) {
             assert_eq!(expected.contains(name), is, "{name}");

@@ -44,17 +44,6 @@ pub struct Request<'a> {
     pub scope: &'a Scope,
     /// Calls it may still make.
     pub calls_left: u64,
-    /// Whether a human can be asked about a call that is not covered.
-    pub consult: Consult,
-}
-
-/// Whether a human can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consult {
-    /// No: a call that is not covered is refused.
-    Never,
-    /// Yes: a call that only gate 3 stops becomes a question.
-    Human,
 }
 
 /// What the kernel's own stores say. The world itself is not touched.
@@ -76,26 +65,6 @@ pub struct Held<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a decision came to.
-#[derive(Debug)]
-pub enum Decided<'s> {
-    /// A permission or a refusal, to be recorded.
-    Final(Verdict<'s>),
-    /// Only gate 3 stands in the way, and a human can be asked.
-    Ask(Question),
-}
-
-/// What to ask the human. It cannot be recorded as a permission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// Why the call was stopped.
-    pub refusal: Refusal,
-    /// What the call would do.
-    pub primitive: Primitive,
-    /// What it is justified by.
-    pub justification: Label,
-}
-
 /// A decision, closed until it is recorded.
 ///
 /// ```compile_fail
@@ -114,11 +83,7 @@ pub struct Verdict<'s> {
 }
 
 /// Decides one sentence. Pure: the same arguments give the same answer.
-pub fn decide<'s>(
-    request: Request<'s>,
-    facts: &impl Facts,
-    sentence: &'s [u8],
-) -> Decided<'s> {
+pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, sentence: &'s [u8]) -> Verdict<'s> {
     let mut verdict = Verdict {
         raw: sentence,
         sentence: None,
@@ -137,21 +102,8 @@ pub fn decide<'s>(
             })
         }
     };
-    let ask = match (&verdict.finding, request.consult) {
-        (Ok(passed), Consult::Human) => passed.pending,
-        (Ok(_), Consult::Never) | (Err(_), _) => None,
-    };
-    match (ask, &verdict.finding) {
-        (Some(refusal), Ok(passed)) => Decided::Ask(Question {
-            refusal,
-            primitive: passed.call.primitive(),
-            justification: verdict.justification,
-        }),
-        (None, _) | (Some(_), Err(_)) => {
-            verdict.finding = verdict.finding.and_then(InScope::covered);
-            Decided::Final(verdict)
-        }
-    }
+    verdict.finding = verdict.finding.and_then(InScope::covered);
+    verdict
 }
 
 struct Parsed<'s>(Sentence<'s>);
@@ -224,8 +176,7 @@ fn capability<'s>(
 fn label<'s>(granted: Granted<'s>, request: &Request<'s>, facts: &impl Facts) -> Justified<'s> {
     let call = granted.0;
     let values = call.held().filter_map(|number| facts.held(number));
-    let justification =
-        values.fold(request.mark.label(), |label, value| label.join(value.label));
+    let justification = values.fold(request.mark.label(), |label, value| label.join(value.label));
     let cover = match justification.integrity {
         Integrity::System | Integrity::User => Cover::Covered,
         Integrity::Ingested => untrusted(&call, facts),
@@ -349,22 +300,21 @@ fn targets<'s>(
     call: &Call<'s>,
     facts: &impl Facts,
 ) -> impl Iterator<Item = Result<NormalPath<'s>, Refusal>> {
-    call.arguments().filter(|(argument, _)| argument.ty == Type::Path).map(|(_, value)| {
-        match value {
-            Argument::Text(text) => NormalPath::parse(text.decode()),
-            Argument::Held(number) => {
-                let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
-                let text = core::str::from_utf8(held.bytes).map_err(|_| Refusal::BadName)?;
-                NormalPath::parse(Cow::Owned(text.into()))
-            }
-            Argument::Absent
-            | Argument::Uint(_)
-            | Argument::Choice(_)
-            | Argument::Handle(_)
-            | Argument::Json(_)
-            | Argument::Selector(_)
-            | Argument::Content(_)
-            | Argument::Prompt(_) => Err(Refusal::Malformed),
+    call.arguments().filter(|(argument, _)| argument.ty == Type::Path).map(|(_, value)| match value
+    {
+        Argument::Text(text) => NormalPath::parse(text.decode()),
+        Argument::Held(number) => {
+            let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
+            let text = core::str::from_utf8(held.bytes).map_err(|_| Refusal::BadName)?;
+            NormalPath::parse(Cow::Owned(text.into()))
         }
+        Argument::Absent
+        | Argument::Uint(_)
+        | Argument::Choice(_)
+        | Argument::Handle(_)
+        | Argument::Json(_)
+        | Argument::Selector(_)
+        | Argument::Content(_)
+        | Argument::Prompt(_) => Err(Refusal::Malformed),
     })
 }

@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! The reference monitor: what decides, and what records that it decided.
 //!
 //! Every effect of every task passes through here as a sentence and leaves as
@@ -17,11 +16,7 @@
 //! # Not here
 //! Effects (`synapse-primitives`), tasks (`synapse-kernel`), the disk.
 #![no_std]
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::wildcard_enum_match_arm
-)]
+#![deny(clippy::arithmetic_side_effects, clippy::as_conversions, clippy::wildcard_enum_match_arm)]
 
 extern crate alloc;
 
@@ -36,23 +31,9 @@ pub mod sentence;
 pub mod url;
 pub mod verify;
 
-pub use gates::{Decided, Facts, Held, Question, Request, Verdict, decide};
+pub use gates::{Facts, Held, Request, Verdict, decide};
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
+pub use parse::parse;
 pub use path::NormalPath;
 pub use record::{Authorized, Log, Opened, Sink};
 pub use scope::{Rights, Scope};
-=======
-//! The reference monitor: gates, labels, scope, records.
-#![no_std]
-#![deny(clippy::arithmetic_side_effects, clippy::as_conversions, clippy::wildcard_enum_match_arm)]
-
-extern crate alloc;
-
-mod parse;
-mod sentence;
-mod url;
-
-pub use parse::parse;
-
-pub use url::{Host, HostName, Scheme, Url};
->>>>>>> parser

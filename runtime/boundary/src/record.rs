@@ -144,6 +144,7 @@ pub struct Log<S> {
 }
 
 /// A verdict after its record.
+#[expect(clippy::large_enum_variant, reason = "made and used up on the stack within one crossing")]
 #[derive(Debug)]
 pub enum Opened<'s> {
     /// May be executed, once.
@@ -313,11 +314,11 @@ impl<S: Sink> Log<S> {
                 justification: verdict.justification,
             }),
             Err(refusal) => {
-                let held = match &verdict.sentence {
+                let named = match &verdict.sentence {
                     Some(Sentence::Call(call)) => call.held().next().is_some(),
                     Some(Sentence::Warrant(_)) | None => false,
                 };
-                let depends = held && matches!(code::gate(refusal.number()), Some(3 | 4));
+                let depends = named && matches!(code::gate(refusal.number()), Some(3 | 4));
                 let label = if depends { verdict.justification } else { Label::SYSTEM };
                 Opened::Refused(Refused { refusal, label, record })
             }
@@ -463,7 +464,8 @@ fn call_tail(frame: &mut Vec<u8>, call: &Call<'_>, verdict: &Verdict<'_>, facts:
     field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
     if let Ok(passed) = &verdict.finding {
         let literal = |path: &str| {
-            call.arguments().any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == path))
+            call.arguments()
+                .any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == path))
         };
         let found = passed.targets.iter().flatten().map(NormalPath::as_str);
         if found.clone().any(|path| !literal(path)) {

@@ -95,8 +95,7 @@ impl Pattern {
         if literal.contains('*') {
             return Err(BadPattern::Star);
         }
-        let path =
-            NormalPath::parse(Cow::Owned(literal.to_string())).map_err(BadPattern::Path)?;
+        let path = NormalPath::parse(Cow::Owned(literal.to_string())).map_err(BadPattern::Path)?;
         if path.as_str() != literal {
             return Err(BadPattern::NotNormal);
         }

@@ -32,8 +32,6 @@ const EMPTY: u8 = u8::MAX;
 #[expect(
     clippy::indexing_slicing,
     clippy::as_conversions,
-    clippy::arithmetic_side_effects,
-    clippy::panic,
     reason = "computed by the compiler, where a mistake fails the build"
 )]
 const SLOTS: [u8; 64] = {
