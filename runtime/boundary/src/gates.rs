@@ -17,7 +17,7 @@
 
 use alloc::borrow::Cow;
 
-use synapse_abi::code::Refusal;
+use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::{Harm, Primitive, Role, Type};
 
 use crate::label::{Integrity, Label, Mark};
@@ -61,8 +61,10 @@ pub trait Facts {
 pub struct Held<'a> {
     /// Its label.
     pub label: Label,
-    /// Its bytes.
+    /// Its bytes; none where a fault is held.
     pub bytes: &'a [u8],
+    /// The fault that it holds instead.
+    pub fault: Option<Fault>,
 }
 
 /// A decision, closed until it is recorded.
@@ -80,6 +82,14 @@ pub struct Verdict<'s> {
     pub(crate) task: u64,
     pub(crate) justification: Label,
     pub(crate) finding: Result<InScope<'s>, Refusal>,
+}
+
+impl<'s> Verdict<'s> {
+    /// What was asked for; `None` where it was no sentence.
+    #[must_use]
+    pub const fn sentence(&self) -> Option<&Sentence<'s>> {
+        self.sentence.as_ref()
+    }
 }
 
 /// Decides one sentence. Pure: the same arguments give the same answer.

@@ -5,3 +5,5 @@ extern crate alloc;
 
 pub mod admit;
 pub mod engine;
+pub mod grant;
+pub mod task;
