@@ -16,6 +16,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Write;
 
 use synapse_abi::code::Fault;
 use synapse_abi::limits;
@@ -71,43 +72,45 @@ fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, 
     // that the grant names.
     let secrecy = Secrecy::FILES.join(authorized.scope().named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
-    match (authorized.call().primitive(), result) {
-        (_, Err(Fault::Unsupported)) => Label::SYSTEM,
-        (Primitive::FsRead | Primitive::FsList | Primitive::FsSearch, _)
-        | (
-            Primitive::FsWrite | Primitive::FsEdit | Primitive::FsMove | Primitive::FsDelete,
-            Err(_),
-        ) => files.join(authorized.justification()),
-        (Primitive::ValueRead, _) => authorized
+    let outside = files.join(authorized.justification());
+    if let Err(Fault::Unsupported) = result {
+        return Label::SYSTEM;
+    }
+    match authorized.call().primitive() {
+        Primitive::FsWrite | Primitive::FsEdit | Primitive::FsMove | Primitive::FsDelete => {
+            if result.is_ok() {
+                Label::SYSTEM
+            } else {
+                outside
+            }
+        }
+        Primitive::ValueRead => authorized
             .call()
             .held()
             .filter_map(|number| facts.held(number))
             .fold(Label::SYSTEM, |label, held| label.join(held.label)),
-        (Primitive::ConsoleWrite | Primitive::ClockRead, _)
-        | (
-            Primitive::FsWrite | Primitive::FsEdit | Primitive::FsMove | Primitive::FsDelete,
-            Ok(_),
-        ) => Label::SYSTEM,
-        // No board executes these yet: their one result is `Unsupported`.
-        (
-            Primitive::ConsoleAsk
-            | Primitive::ValuePick
-            | Primitive::ModelGenerate
-            | Primitive::AgentSpawn
-            | Primitive::AgentWait
-            | Primitive::ChannelCreate
-            | Primitive::ChannelWrite
-            | Primitive::ChannelRead
-            | Primitive::ChannelClose
-            | Primitive::ChannelGrant
-            | Primitive::NetListen
-            | Primitive::NetAccept
-            | Primitive::NetHttpGet
-            | Primitive::NetHttpPost
-            | Primitive::ToolUse
-            | Primitive::ToolCommit,
-            _,
-        ) => files.join(authorized.justification()),
+        Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
+        // From `ConsoleAsk` on no board executes them yet: what they answer
+        // today is `Unsupported`, and anything else would be from outside.
+        Primitive::FsRead
+        | Primitive::FsList
+        | Primitive::FsSearch
+        | Primitive::ConsoleAsk
+        | Primitive::ValuePick
+        | Primitive::ModelGenerate
+        | Primitive::AgentSpawn
+        | Primitive::AgentWait
+        | Primitive::ChannelCreate
+        | Primitive::ChannelWrite
+        | Primitive::ChannelRead
+        | Primitive::ChannelClose
+        | Primitive::ChannelGrant
+        | Primitive::NetListen
+        | Primitive::NetAccept
+        | Primitive::NetHttpGet
+        | Primitive::NetHttpPost
+        | Primitive::ToolUse
+        | Primitive::ToolCommit => outside,
     }
 }
 
@@ -250,10 +253,12 @@ fn write_entry(json: &mut String, entry: &Entry) {
     };
     json.push_str("{\"name\":\"");
     escape(json, &entry.name);
-    json.push_str(&format!(
+    // Writing to a String cannot fail.
+    let _ = write!(
+        json,
         "\",\"kind\":\"{kind}\",\"size\":{},\"modified\":{}}},",
         entry.size, entry.modified_ms
-    ));
+    );
 }
 
 /// Writes the inside of a canonical JSON string.
@@ -265,7 +270,9 @@ fn escape(json: &mut String, text: &str) {
             '\n' => json.push_str("\\n"),
             '\r' => json.push_str("\\r"),
             '\t' => json.push_str("\\t"),
-            '\0'..='\u{1f}' | '\u{7f}' => json.push_str(&format!("\\u{:04x}", u32::from(char))),
+            '\0'..='\u{1f}' | '\u{7f}' => {
+                let _ = write!(json, "\\u{:04x}", u32::from(char));
+            }
             _ => json.push(char),
         }
     }
@@ -283,11 +290,7 @@ fn number(call: &Authorized<'_>, index: usize) -> u64 {
 }
 
 /// A content argument put together: its texts unescaped, its values as they are.
-fn content(
-    call: &Authorized<'_>,
-    index: usize,
-    facts: &impl Facts,
-) -> Result<Vec<u8>, Fault> {
+fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Vec<u8>, Fault> {
     let Argument::Content(content) = call.call().argument(index) else {
         return Err(Fault::NoMatch);
     };

@@ -259,7 +259,7 @@ pub(super) fn position(offset: u64, done: usize) -> Option<u64> {
 pub(super) fn fault(errno: Errno) -> Fault {
     match errno {
         Errno::NOENT => Fault::NotFound,
-        Errno::EXIST => Fault::Exists,
+        Errno::EXIST | Errno::NOTEMPTY => Fault::Exists,
         Errno::ISDIR => Fault::NotAFile,
         Errno::NOTDIR => Fault::NotADirectory,
         Errno::FBIG | Errno::NAMETOOLONG | Errno::OVERFLOW | Errno::MLINK => Fault::TooLarge,
@@ -270,7 +270,6 @@ pub(super) fn fault(errno: Errno) -> Fault {
         Errno::STALE | Errno::AGAIN => Fault::Changed,
         Errno::XDEV => Fault::CrossDevice,
         Errno::ACCESS | Errno::PERM | Errno::BUSY | Errno::TXTBSY => Fault::HostDenied,
-        Errno::NOTEMPTY => Fault::Exists,
         Errno::ILSEQ => Fault::NameNotText,
         Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL => Fault::Unsupported,
         Errno::MFILE | Errno::NFILE | Errno::NOMEM => Fault::TooMany,

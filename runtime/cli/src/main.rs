@@ -6,24 +6,49 @@
 //! # Not here
 //! Any decision about a call (`synapse-boundary`).
 
+mod audit;
 mod build;
+mod mount;
+mod output;
+mod primitives;
+mod run;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match Synapse::parse().command {
+        Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
-            Err(failure) => {
-                eprintln!("error: {failure}");
-                ExitCode::from(failure.exit_code())
-            }
+            Err(failure) => failed(&failure.to_string(), failure.exit_code()),
+        },
+        Command::Primitives(primitives) => match primitives.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
+        },
+        Command::Audit(audit) => match audit.run() {
+            Ok(code) => code,
+            Err(gone) if gone.is_reader_gone() => ExitCode::SUCCESS,
+            Err(failure) => failed(&failure.to_string(), 1),
         },
     }
 }
 
+fn failed(told: &str, code: u8) -> ExitCode {
+    eprintln!("error: {told}");
+    ExitCode::from(code)
+}
+
 /// Runs agents behind one door.
+///
+/// An agent is WebAssembly with one way out: a sentence, that names one of 26
+/// primitives. Four gates read each sentence, every decision is recorded before
+/// anything is done, and the record can be checked afterwards.
+///
+/// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
+/// without an answer, 5 no compiler for guests is installed, 130 ended by
+/// Ctrl-C.
 #[derive(Parser)]
 #[command(version)]
 struct Synapse {
@@ -33,5 +58,8 @@ struct Synapse {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(run::Run),
     Build(build::Build),
+    Primitives(primitives::Primitives),
+    Audit(audit::Audit),
 }

@@ -1,3 +1,19 @@
-//! The host board: wasmtime, disk, console, log.
+//! The host board: wasmtime, the disk, the console and the log.
+//!
+//! Everything that the kernel leaves to a board with an operating system, and
+//! the one place that reaches for the authority a person named.
+//!
+//! # Reading order
+//! [`run`] (a whole run), [`engine`], [`log`], [`render`].
+//!
+//! # Trust
+//! Trusted to execute what was authorized and to report facts; it decides
+//! nothing.
+//!
+//! # Not here
+//! Deciding (`synapse-boundary`), tasks (`synapse-kernel`), commands (`synapse`).
 
 pub mod engine;
+pub mod log;
+pub mod render;
+pub mod run;

@@ -23,7 +23,7 @@ use synapse_abi::reply::{self, Form};
 use synapse_boundary::record::{Durability, Event, Kind, tag};
 use synapse_boundary::sentence::{Argument, Sentence};
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Log, Mark, NormalPath, Opened, Request, Sink, decide,
+    Facts, Held, Integrity, Label, Log, Mark, NormalPath, Opened, Request, Sink, Verdict, decide,
 };
 use synapse_primitives::{Done, Executed, Platform, execute};
 
@@ -77,7 +77,10 @@ pub struct Task<P, S> {
 
 impl<P, S> core::fmt::Debug for Task<P, S> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Task").field("id", &self.id).field("mark", &self.mark).finish_non_exhaustive()
+        f.debug_struct("Task")
+            .field("id", &self.id)
+            .field("mark", &self.mark)
+            .finish_non_exhaustive()
     }
 }
 
@@ -141,7 +144,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             calls_left: self.calls_left,
         };
         let verdict = decide(request, &self.stores, sentence);
-        let seen = Seen::of(&verdict);
+        let seen = Seen::of(&verdict, sentence);
         if self.calls_left == 0 {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
@@ -246,26 +249,33 @@ struct Seen<'s> {
 }
 
 impl<'s> Seen<'s> {
-    fn of(verdict: &synapse_boundary::Verdict<'s>) -> Self {
-        let (primitive, target) = match verdict.sentence() {
+    fn of(verdict: &Verdict<'_>, raw: &'s [u8]) -> Self {
+        match verdict.sentence() {
             Some(Sentence::Call(call)) => {
-                let target = match call.argument(0) {
-                    Argument::Text(text) => text.raw(),
-                    _ => "",
-                };
-                (Some(call.primitive()), target)
+                let target = raw.get(call.range(0)).and_then(|bytes| str::from_utf8(bytes).ok());
+                let named = matches!(call.argument(0), Argument::Text(_));
+                let target = target.filter(|_| named).unwrap_or_default().trim_matches('"');
+                Self { primitive: Some(call.primitive()), target }
             }
-            Some(Sentence::Warrant(warrant)) => (Some(warrant.primitive()), ""),
-            None => (None, ""),
-        };
-        Self { primitive, target }
+            Some(Sentence::Warrant(warrant)) => {
+                Self { primitive: Some(warrant.primitive()), target: "" }
+            }
+            None => Self { primitive: None, target: "" },
+        }
     }
+}
+
+/// One held value: its bytes, or the fault that came instead.
+#[derive(Debug)]
+struct Kept {
+    label: Label,
+    result: Result<Box<[u8]>, Fault>,
 }
 
 /// A task's held values, and its part of the journal.
 #[derive(Debug)]
 struct Stores {
-    values: Vec<(Label, Result<Box<[u8]>, Fault>)>,
+    values: Vec<Kept>,
     bytes: usize,
     journal_room: u64,
 }
@@ -284,7 +294,7 @@ impl Stores {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;
-        self.values.push((label, result));
+        self.values.push(Kept { label, result });
         u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
     }
 }
@@ -292,8 +302,8 @@ impl Stores {
 impl Facts for Stores {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        let (label, value) = self.values.get(index)?;
-        Some(match value {
+        let Kept { label, result } = self.values.get(index)?;
+        Some(match result {
             Ok(bytes) => Held { label: *label, bytes, fault: None },
             Err(fault) => Held { label: *label, bytes: &[], fault: Some(*fault) },
         })

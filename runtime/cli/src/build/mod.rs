@@ -14,7 +14,6 @@ mod error;
 mod package;
 mod toolchain;
 
-use core::fmt::Write as _;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fs;
@@ -25,6 +24,8 @@ use std::process::{self, Command};
 use error::BuildError;
 use package::Package;
 use toolchain::Toolchain;
+
+use crate::output::hex;
 
 /// Builds a guest package into a component.
 ///
@@ -130,14 +131,6 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), BuildError> {
     written.map_err(failed)
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 /// A command as a person would type it.
 fn shown(command: &Command) -> String {
     let mut text = command.get_program().to_string_lossy().into_owned();
@@ -165,13 +158,8 @@ const PROFILE: [&str; 8] = [
 
 #[cfg(test)]
 mod tests {
-    use super::{hex, write_whole};
+    use super::write_whole;
     use std::fs;
-
-    #[test]
-    fn bytes_become_lower_case_hex() {
-        assert_eq!(hex(&[0x00, 0x0f, 0xa0, 0xff]), "000fa0ff");
-    }
 
     #[test]
     fn file_is_replaced_and_nothing_stays_beside_it() {

@@ -1,0 +1,92 @@
+//! Writing for people and for programs
+//!
+//! # Not here
+//! Making what others wrote visible (`synapse_host::render`).
+
+use core::fmt::Write as _;
+use serde_json::Value;
+use std::io::{self, Write as _};
+use synapse_host::render;
+
+/// Writes one line on standard output.
+pub(crate) fn say(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.write_all(b"\n")
+}
+
+/// One line of JSON in which each hidden character is escaped, so that it stays
+/// the same value for a program and is harmless on a screen.
+pub(crate) fn json(value: &Value) -> String {
+    let plain = value.to_string();
+    let mut text = String::with_capacity(plain.len());
+    for character in plain.chars() {
+        // Outside of strings there is nothing hidden in a line of JSON.
+        if render::is_hidden(character) {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                // Writing to a string cannot fail.
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes as lower-case hex.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// What to tell of a failed write to standard output, if anything: a reader
+/// that has seen enough is no failure.
+pub(crate) fn told(why: &io::Error) -> Option<String> {
+    (why.kind() != io::ErrorKind::BrokenPipe).then(|| {
+        format!("standard output could not be written: {why}\nsend it somewhere with room")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{grouped, hex, json};
+    use serde_json::{Value, json as value};
+
+    #[test]
+    fn thousands_are_apart() {
+        for (number, text) in [(0, "0"), (999, "999"), (5120, "5,120"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn json_hides_nothing_and_loses_nothing() {
+        let sent = value!({"text": "a\u{202e}b\u{e0041}\u{7f}\"é\n"});
+        let text = json(&sent);
+        assert!(!text.chars().any(synapse_host::render::is_hidden), "{text}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), sent);
+    }
+
+    #[test]
+    fn bytes_become_lower_case_hex() {
+        assert_eq!(hex(&[0x00, 0x0f, 0xa0, 0xff]), "000fa0ff");
+    }
+}

@@ -1,0 +1,261 @@
+//! `synapse run`: one agent, one task, and every call told as it happens
+//!
+//! People read calls and the summary on standard error and what the agent says
+//! on standard output; with `--json` standard output is for a program, one
+//! object a line.
+//!
+//! # Not here
+//! Running (`synapse_host::run`). Deciding (`synapse-boundary`).
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use serde_json::{Value, json};
+use std::io;
+use std::path::PathBuf;
+use std::process::{self, ExitCode};
+use std::sync::Arc;
+use std::thread;
+use synapse_abi::code;
+use synapse_boundary::Integrity;
+use synapse_host::render::{self, Stream};
+use synapse_host::run::{self, MountOption, Options, Summary};
+use synapse_kernel::task::Crossing;
+
+use crate::audit::code_name;
+use crate::{mount, output};
+
+/// Runs an agent on a task, inside the folders and rights that it is given.
+///
+/// Each call is told as it happens: what was asked, and what came of it. Every
+/// one is recorded before anything is done; read the records with `synapse
+/// audit`. Ctrl-C ends the run, and a second one ends this program.
+///
+/// Exit codes: 0 the agent answered, 1 failed, 2 the command line is wrong,
+/// 3 the agent ended without an answer, 130 ended by Ctrl-C.
+#[derive(clap::Args)]
+pub(crate) struct Run {
+    /// The agent: a component, or a package's folder with `<name>.wasm` and
+    /// `grant.toml`.
+    agent: PathBuf,
+
+    /// What it is to do.
+    #[arg(default_value = "")]
+    task: String,
+
+    /// A folder that it sees, where, and whether it may only read it; may be
+    /// given more than once. Without a guest path it is /data.
+    #[arg(long = "dir", value_name = "HOST[=/GUEST[:ro]]", value_parser = mount::parse)]
+    dirs: Vec<MountOption>,
+
+    /// What it may do; by default the package's grant.toml.
+    #[arg(long, value_name = "FILE")]
+    grant: Option<PathBuf>,
+
+    /// Print one JSON object a line: each call, then the summary.
+    #[arg(long)]
+    json: bool,
+
+    /// Tell no calls, only how it ended.
+    #[arg(long)]
+    quiet: bool,
+}
+
+impl Run {
+    /// Runs to the end, and says how it went.
+    pub(crate) fn run(self) -> Result<ExitCode, String> {
+        let cancel = Arc::new(AtomicBool::new(false));
+        watch_ctrl_c(Arc::clone(&cancel))
+            .map_err(|why| format!("Ctrl-C cannot be watched for: {why}\ntry again"))?;
+        let summary = run::run(Options {
+            agent: self.agent,
+            task: self.task,
+            mounts: self.dirs,
+            grant: self.grant,
+            screen: render::Terminal::new(if self.json { Stream::Error } else { Stream::Output }),
+            report: reporter(self.json, self.quiet),
+            cancel: Arc::clone(&cancel),
+        })
+        .map_err(|why| why.to_string())?;
+        let cancelled = cancel.load(Ordering::Relaxed);
+        let printed = if self.json {
+            output::say(&output::json(&object(&summary, cancelled)))
+        } else {
+            tell(&summary, cancelled)
+        };
+        if let Some(why) = printed.err().and_then(|why| output::told(&why)) {
+            return Err(why);
+        }
+        Ok(match &summary.answer {
+            _ if cancelled => ExitCode::from(CANCELLED),
+            Ok(_) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::from(NO_ANSWER),
+        })
+    }
+}
+
+/// The first Ctrl-C asks the run to end; the second does not ask.
+fn watch_ctrl_c(cancel: Arc<AtomicBool>) -> io::Result<()> {
+    let signals = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name("ctrl-c".to_owned()).spawn(move || {
+        signals.block_on(async {
+            while tokio::signal::ctrl_c().await.is_ok() {
+                if cancel.swap(true, Ordering::Relaxed) {
+                    process::exit(CANCELLED.into());
+                }
+                eprintln!("ending the run; once more ends this program at once");
+            }
+        });
+    })?;
+    Ok(())
+}
+
+fn reporter(json: bool, quiet: bool) -> Box<dyn Fn(&Crossing<'_>) + Send + Sync> {
+    match (quiet, json) {
+        (true, _) => Box::new(|_| {}),
+        // Nobody stops a run because its reader left: the log has it all.
+        (false, true) => Box::new(|crossing| drop(output::say(&output::json(&call(crossing))))),
+        (false, false) => Box::new(|crossing| eprintln!("{}", line(crossing))),
+    }
+}
+
+fn line(crossing: &Crossing<'_>) -> String {
+    let name = crossing.primitive.map_or("(no sentence)", |primitive| primitive.row().name);
+    let target = render::line(crossing.target, TARGET);
+    let space = if target.is_empty() { "" } else { " " };
+    let number = crossing.code;
+    let named = code_name(number).unwrap_or("unknown");
+    let what = match (number, code::gate(number)) {
+        (0, _) => format!("ok {} bytes", output::grouped(crossing.bytes)),
+        (_, Some(gate @ 1..)) => {
+            let gate_name = GATES.get(usize::from(gate)).copied().unwrap_or_default();
+            format!("refused by gate {gate} ({gate_name}): {named} [{number}]")
+        }
+        (_, _) => format!("failed: {named} [{number}]"),
+    };
+    let held = if crossing.held { "  [held]" } else { "" };
+    let mark = match crossing.mark {
+        Integrity::Ingested if number == 0 => "  [read from outside]",
+        Integrity::Ingested | Integrity::User | Integrity::System => "",
+    };
+    format!("#{} {name}{space}{target}  {what}{held}{mark}", crossing.record)
+}
+
+fn call(crossing: &Crossing<'_>) -> Value {
+    json!({
+        "type": "call",
+        "record": crossing.record,
+        "primitive": crossing.primitive.map(|primitive| primitive.row().name),
+        "target": crossing.target,
+        "code": crossing.code,
+        "name": code_name(crossing.code),
+        "gate": code::gate(crossing.code).filter(|gate| *gate > 0),
+        "bytes": crossing.bytes,
+        "integrity": match crossing.mark {
+            Integrity::System => "system",
+            Integrity::User => "user",
+            Integrity::Ingested => "ingested",
+        },
+        "held": crossing.held,
+    })
+}
+
+fn tell(summary: &Summary, cancelled: bool) -> io::Result<()> {
+    let refused: Vec<String> = summary
+        .refused
+        .iter()
+        .zip(1..)
+        .filter(|(count, _)| **count > 0)
+        .map(|(count, gate)| format!("{} by gate {gate}", output::grouped(*count)))
+        .collect();
+    let refused = if refused.is_empty() { "0".to_owned() } else { refused.join(", ") };
+    eprintln!(
+        "{} calls, refused: {refused}, failed: {}, {} records",
+        output::grouped(summary.calls),
+        output::grouped(summary.faults),
+        output::grouped(summary.records),
+    );
+    let dir = render::escape(summary.run_dir.as_os_str().as_encoded_bytes());
+    eprintln!("run directory: {dir}");
+    eprintln!("read it:  synapse audit show latest");
+    eprintln!("check it: synapse audit verify latest");
+    match &summary.answer {
+        _ if cancelled => eprintln!("the run was ended by Ctrl-C before the agent answered"),
+        Err(why) => eprintln!(
+            "the agent ended without an answer: {}\n\
+             the last records say what it was doing",
+            render::escape(why)
+        ),
+        Ok(answer) if answer.is_empty() => eprintln!("the agent ended with an empty answer"),
+        Ok(answer) => output::say(render::block(answer).trim_end_matches('\n'))?,
+    }
+    Ok(())
+}
+
+fn object(summary: &Summary, cancelled: bool) -> Value {
+    json!({
+        "type": "summary",
+        "run": summary.run_dir.to_string_lossy(),
+        "calls": summary.calls,
+        "refused": summary.refused,
+        "faults": summary.faults,
+        "records": summary.records,
+        "answer": summary.answer.as_ref().ok().map(|answer| String::from_utf8_lossy(answer)),
+        "error": summary.answer.as_ref().err(),
+        "cancelled": cancelled,
+    })
+}
+
+/// By number; there is no gate 0.
+const GATES: [&str; 5] = ["", "grammar", "capability", "label", "scope"];
+const NO_ANSWER: u8 = 3;
+const CANCELLED: u8 = 130;
+const TARGET: usize = 120;
+
+#[cfg(test)]
+mod tests {
+    use super::{call, line};
+    use synapse_abi::registry::Primitive;
+    use synapse_boundary::Integrity;
+    use synapse_kernel::task::Crossing;
+
+    fn crossing(primitive: Primitive, target: &str, code: u16) -> Crossing<'_> {
+        Crossing {
+            record: 12,
+            primitive: Some(primitive),
+            target,
+            code,
+            bytes: 5120,
+            mark: Integrity::Ingested,
+            held: false,
+        }
+    }
+
+    #[test]
+    fn a_call_is_one_line_that_says_what_came_of_it() {
+        for (primitive, target, code, text) in [
+            (
+                Primitive::FsRead,
+                "/data/a.md",
+                0,
+                "#12 fs_read /data/a.md  ok 5,120 bytes  [read from outside]",
+            ),
+            (
+                Primitive::FsDelete,
+                "/data/x",
+                301,
+                "#12 fs_delete /data/x  refused by gate 3 (label): destructive after reading [301]",
+            ),
+            (Primitive::FsRead, "/data/b", 502, "#12 fs_read /data/b  failed: not found [502]"),
+            (
+                Primitive::ClockRead,
+                "",
+                203,
+                "#12 clock_read  refused by gate 2 (capability): budget spent [203]",
+            ),
+        ] {
+            assert_eq!(line(&crossing(primitive, target, code)), text);
+        }
+        let hostile = crossing(Primitive::FsRead, "/a\n#13 fs_read /b\u{202e}", 401);
+        assert!(!line(&hostile).chars().any(synapse_host::render::is_hidden));
+        assert_eq!(call(&hostile)["gate"], 4);
+    }
+}

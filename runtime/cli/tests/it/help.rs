@@ -1,0 +1,55 @@
+//! What the command says of itself.
+
+use crate::{err, out, synapse};
+use synapse_abi::registry::REGISTRY;
+
+#[test]
+fn help_names_every_command_and_each_its_exit_codes() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = out(&synapse(dir.path(), &["--help"]));
+    for command in ["run", "build", "primitives", "audit"] {
+        assert!(whole.contains(&format!("\n  {command}")), "{whole}");
+    }
+    for arguments in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["build", "--help"],
+        &["audit", "show", "--help"],
+        &["audit", "verify", "--help"],
+    ] {
+        let help = synapse(dir.path(), arguments);
+        assert_eq!(help.status.code(), Some(0));
+        assert!(out(&help).contains("Exit codes: 0"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arguments, told) in [
+        (&["jump"][..], "jump"),
+        (&["run"], "AGENT"),
+        (&["run", "a.wasm", "--dir", "notes:ro"], "notes=/data:ro"),
+        (&["audit", "verify"], "RUN"),
+    ] {
+        let wrong = synapse(dir.path(), arguments);
+        assert_eq!(wrong.status.code(), Some(2), "{arguments:?}");
+        assert!(err(&wrong).contains(told), "{}", err(&wrong));
+    }
+}
+
+#[test]
+fn primitives_are_the_registry() {
+    let dir = tempfile::tempdir().unwrap();
+    let table = out(&synapse(dir.path(), &["primitives"]));
+    assert_eq!(table.lines().count(), REGISTRY.len() + 1);
+    let lines = out(&synapse(dir.path(), &["primitives", "--json"]));
+    assert_eq!(lines.lines().count(), REGISTRY.len());
+    for ((row, line), object) in REGISTRY.iter().zip(table.lines().skip(1)).zip(lines.lines()) {
+        assert!(line.contains(row.name), "{line}");
+        let object: serde_json::Value = serde_json::from_str(object).unwrap();
+        assert_eq!(object["name"], row.name);
+        assert_eq!(object["id"], row.primitive.id());
+        assert_eq!(object["arguments"].as_array().unwrap().len(), row.arguments.len());
+    }
+}
