@@ -5,3 +5,4 @@ extern crate alloc;
 
 pub mod admit;
 pub mod engine;
+pub mod grant;
