@@ -17,6 +17,10 @@
 //! # fn main() { assert_eq!(turn(b"again"), Ok(b"again".to_vec())); }
 //! ```
 //!
+//! # Reading order
+//! [`Sentence`] writes any call or warrant, [`calls`] the ones with a type of
+//! their own, [`files`] what takes several calls; [`Turn`] is what comes in.
+//!
 //! Off WebAssembly there is no door; `testing::with_door` stands in for it, so
 //! a guest's logic is unit-tested on the host.
 //!
@@ -33,9 +37,21 @@ extern crate alloc;
 #[cfg(not(target_arch = "wasm32"))]
 extern crate std;
 
+pub mod calls;
 mod canonical;
+mod error;
+pub mod files;
+mod json;
+mod sentence;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+mod turn;
+
+pub use error::Error;
+pub use sentence::{Argument, Content, Held, Part, Reply, Sentence};
+pub use serde_json;
+pub use synapse_abi as abi;
+pub use turn::{Budget, Grant, Handle, Message, PathGrant, Turn, TurnError};
 
 use alloc::vec::Vec;
 

@@ -7,7 +7,7 @@
 //! they share is asserted against both by one table.
 //!
 //! # Reading order
-//! [`fault`] (how the world says no), [`platform`] (the verbs), [`memory`] (the
+//! [`platform`] (the verbs), [`execute`] (one match over the 26), [`memory`] (the
 //! semantics in their shortest form), [`disk`] (the same on a real file system).
 //!
 //! # Trust
@@ -30,10 +30,11 @@ compile_error!("the disk needs openat2: build feature `cap-std` for Linux only")
 
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod disk;
-pub mod fault;
+pub mod execute;
 pub mod memory;
 pub mod mounts;
 pub mod platform;
 
-pub use fault::Fault;
+pub use execute::{Done, Executed, execute};
 pub use platform::Platform;
+pub use synapse_abi::code::Fault;

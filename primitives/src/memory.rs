@@ -205,7 +205,7 @@ impl Memory {
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
-            return Err(Fault::Outside);
+            return Err(Fault::Subtree);
         };
         let Place::Inside(to_mount, to_rest) = self.table.place(to)? else {
             return Err(Fault::Exists);
@@ -240,7 +240,7 @@ impl Memory {
 
     fn take(&self, path: &str, admits: &(dyn Fn(&str) -> bool + Sync)) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
-            return Err(Fault::Outside);
+            return Err(Fault::Subtree);
         };
         self.writable(mount)?;
         let mut state = self.state.lock();
@@ -410,7 +410,7 @@ fn walk(
         inner.push('/');
         inner.push_str(name);
         if !admits(inner) {
-            return Err(Fault::Outside);
+            return Err(Fault::Subtree);
         }
         walk(child, inner, seen, level.saturating_add(1), admits)?;
         inner.truncate(length);

@@ -37,7 +37,7 @@ pub const NAME_BYTES: usize = 255;
 ///
 /// Every method answers with the [`Fault`] that names the first thing found in
 /// the way; what it says of one method holds for all that take a path:
-/// `NotFound`, `NotADirectory`, `Link`, `Reserved`, `NotAllowedByHost`, `Io`.
+/// `NotFound`, `NotADirectory`, `Link`, `Reserved`, `HostDenied`, `Io`.
 pub trait Platform: Send + Sync {
     /// At most `length` bytes of a regular file from `offset`; fewer where the
     /// file ends, none past it.
@@ -86,7 +86,7 @@ pub trait Platform: Send + Sync {
     /// both its guest paths; one `false` and nothing is moved.
     ///
     /// # Errors
-    /// `Exists`, `Outside`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`,
+    /// `Exists`, `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`,
     /// `Special`, `Changed`, `Unsupported` for a directory into itself.
     fn rename(
         &self,
@@ -102,7 +102,7 @@ pub trait Platform: Send + Sync {
     /// appears while the removal runs is kept, and the answer is `Changed`.
     ///
     /// # Errors
-    /// `Outside`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`.
+    /// `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`.
     fn remove(
         &self,
         path: &str,

@@ -49,7 +49,7 @@ impl Disk {
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
-            return Err(Fault::Outside);
+            return Err(Fault::Subtree);
         };
         let Place::Inside(to_mount, to_rest) = self.table.place(to)? else {
             return Err(Fault::Exists);
@@ -104,7 +104,7 @@ impl Disk {
         admits: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
-            return Err(Fault::Outside);
+            return Err(Fault::Subtree);
         };
         let held = self.writable(mount)?;
         let _turn = held.turn();
@@ -168,7 +168,7 @@ impl Walk<'_> {
             // An unfinished write has no name of its own: it goes with its directory.
             let unfinished = found.kind == Kind::File && is_part(name.as_bytes());
             if !unfinished && !(self.admits)(&self.inner) {
-                return Err(Fault::Outside);
+                return Err(Fault::Subtree);
             }
             let inside = if found.kind == Kind::Directory {
                 let level = level.saturating_add(1);

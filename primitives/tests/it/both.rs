@@ -196,7 +196,7 @@ on_both! {
         assert_eq!(platform.shift("/data/own/log", "/data/log"), Err(Fault::Reserved));
         assert_eq!(platform.shift("/data/own", "/data/mine"), Err(Fault::Reserved));
         assert_eq!(platform.shift("/data/d", "/data/d/two/d"), Err(Fault::Unsupported));
-        assert_eq!(platform.shift("/data", "/data2"), Err(Fault::Outside));
+        assert_eq!(platform.shift("/data", "/data2"), Err(Fault::Subtree));
         platform.shift("/data/a", "/data/new/place/a").unwrap();
         assert_eq!(platform.all("/data/new/place/a").unwrap(), b"a");
         assert_eq!(platform.all("/data/a"), Err(Fault::NotFound));
@@ -220,11 +220,11 @@ on_both! {
             platform.put(&format!("/data/{name}"), b"", Mode::Create).unwrap();
         }
         let moved = now(platform.rename("/data/d", "/data/deep/e", &|from, _| !from.ends_with('c')));
-        assert_eq!(moved, Err(Fault::Outside));
+        assert_eq!(moved, Err(Fault::Subtree));
         let moved = now(platform.rename("/data/d", "/data/deep/e", &|_, to| to != "/data/deep/e/z"));
-        assert_eq!(moved, Err(Fault::Outside));
+        assert_eq!(moved, Err(Fault::Subtree));
         assert_eq!(now(platform.remove("/data/d", &|path| path != "/data/d/z")),
-            Err(Fault::Outside));
+            Err(Fault::Subtree));
         assert_eq!(platform.names("/data").unwrap(), ["d"], "nothing moved, no parent made");
         assert_eq!(platform.names("/data/d").unwrap(), ["a", "b", "z"]);
         assert_eq!(platform.names("/data/d/b").unwrap(), ["c"]);
@@ -244,8 +244,8 @@ on_both! {
         assert_eq!(platform.names("/data").unwrap(), ["keep"]);
         assert_eq!(platform.take("/data/own"), Err(Fault::Reserved));
         for root in ["/data", "/"] {
-            assert_eq!(platform.take(root), Err(Fault::Outside));
-            assert_eq!(platform.shift(root, "/data/x"), Err(Fault::Outside));
+            assert_eq!(platform.take(root), Err(Fault::Subtree));
+            assert_eq!(platform.shift(root, "/data/x"), Err(Fault::Subtree));
         }
         platform.take("/data/keep").unwrap();
         assert_eq!(platform.names("/data").unwrap(), Vec::<String>::new());

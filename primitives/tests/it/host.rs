@@ -292,7 +292,7 @@ fn what_is_mounted_in_a_folder_is_read_but_not_moved_or_removed() {
     for path in ["/data/tree", "/data/tree/bound"] {
         assert_eq!(stage.disk.shift(path, "/data/x"), Err(Fault::CrossDevice), "{path}");
     }
-    assert_eq!(stage.disk.shift("/data/single", "/data/x"), Err(Fault::NotAllowedByHost));
+    assert_eq!(stage.disk.shift("/data/single", "/data/x"), Err(Fault::HostDenied));
     let across = stage.disk.shift("/data/tree/a", "/data/tree/bound/a");
     assert_eq!(across, Err(Fault::CrossDevice));
     assert_eq!(names_in(&stage.data("tree")), ["a", "bound"]);
@@ -340,7 +340,7 @@ fn the_hosts_permissions_hold() {
     mode("sealed", 0o000);
     mode("readonly", 0o444);
     mode("unreadable", 0o000);
-    let refused = Err(Fault::NotAllowedByHost);
+    let refused = Err(Fault::HostDenied);
     let disk = &stage.disk;
     assert_eq!(disk.all("/data/closed/file").unwrap(), b"old");
     assert_eq!(disk.put("/data/closed/new", b"", Mode::Create).map(|_| ()), refused);

@@ -156,6 +156,8 @@ codes! {
         ReplyTooLarge = 528 "reply too large",
         /// The task's store of held values is full.
         NoRoom = 529 "no room for held values",
+        /// A name below the target is not UTF-8.
+        NameNotText = 530 "name is not text",
     }
 }
 

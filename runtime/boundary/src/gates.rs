@@ -17,13 +17,14 @@
 
 use alloc::borrow::Cow;
 
-use synapse_abi::code::Refusal;
+use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::{Harm, Primitive, Role, Type};
 
 use crate::label::{Integrity, Label, Mark};
 use crate::parse::parse;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
+use crate::record::primitive_of;
 use crate::scope::{Rights, Scope};
 use crate::sentence::{Argument, Call, Sentence};
 
@@ -43,17 +44,6 @@ pub struct Request<'a> {
     pub scope: &'a Scope,
     /// Calls it may still make.
     pub calls_left: u64,
-    /// Whether a human can be asked about a call that is not covered.
-    pub consult: Consult,
-}
-
-/// Whether a human can be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consult {
-    /// No: a call that is not covered is refused.
-    Never,
-    /// Yes: a call that only gate 3 stops becomes a question.
-    Human,
 }
 
 /// What the kernel's own stores say. The world itself is not touched.
@@ -71,28 +61,10 @@ pub trait Facts {
 pub struct Held<'a> {
     /// Its label.
     pub label: Label,
-    /// Its bytes.
+    /// Its bytes; none where a fault is held.
     pub bytes: &'a [u8],
-}
-
-/// What a decision came to.
-#[derive(Debug)]
-pub enum Decided<'s> {
-    /// A permission or a refusal, to be recorded.
-    Final(Verdict<'s>),
-    /// Only gate 3 stands in the way, and a human can be asked.
-    Ask(Question),
-}
-
-/// What to ask the human. It cannot be recorded as a permission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// Why the call was stopped.
-    pub refusal: Refusal,
-    /// What the call would do.
-    pub primitive: Primitive,
-    /// What it is justified by.
-    pub justification: Label,
+    /// The fault that it holds instead.
+    pub fault: Option<Fault>,
 }
 
 /// A decision, closed until it is recorded.
@@ -112,12 +84,16 @@ pub struct Verdict<'s> {
     pub(crate) finding: Result<InScope<'s>, Refusal>,
 }
 
+impl<'s> Verdict<'s> {
+    /// What was asked for; `None` where it was no sentence.
+    #[must_use]
+    pub const fn sentence(&self) -> Option<&Sentence<'s>> {
+        self.sentence.as_ref()
+    }
+}
+
 /// Decides one sentence. Pure: the same arguments give the same answer.
-pub fn decide<'s>(
-    request: Request<'s>,
-    facts: &impl Facts,
-    sentence: &'s [u8],
-) -> Decided<'s> {
+pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, sentence: &'s [u8]) -> Verdict<'s> {
     let mut verdict = Verdict {
         raw: sentence,
         sentence: None,
@@ -125,28 +101,19 @@ pub fn decide<'s>(
         justification: request.mark.label(),
         finding: Err(Refusal::Malformed),
     };
-    verdict.finding = grammar(sentence).and_then(|parsed| {
-        verdict.sentence = Some(parsed.0);
-        let granted = capability(parsed, &request, facts)?;
-        let justified = label(granted, &request, facts);
-        verdict.justification = justified.justification;
-        scope(justified, &request, facts)
-    });
-    let ask = match (&verdict.finding, request.consult) {
-        (Ok(passed), Consult::Human) => passed.pending,
-        (Ok(_), Consult::Never) | (Err(_), _) => None,
-    };
-    match (ask, &verdict.finding) {
-        (Some(refusal), Ok(passed)) => Decided::Ask(Question {
-            refusal,
-            primitive: passed.call.primitive(),
-            justification: verdict.justification,
-        }),
-        (None, _) | (Some(_), Err(_)) => {
-            verdict.finding = verdict.finding.and_then(InScope::covered);
-            Decided::Final(verdict)
+    verdict.finding = match grammar(sentence) {
+        Err(refusal) => Err(refusal),
+        Ok(parsed) => {
+            verdict.sentence = Some(parsed.0.clone());
+            capability(parsed, &request, facts).and_then(|granted| {
+                let justified = label(granted, &request, facts);
+                verdict.justification = justified.justification;
+                scope(justified, &request, facts)
+            })
         }
-    }
+    };
+    verdict.finding = verdict.finding.and_then(InScope::covered);
+    verdict
 }
 
 struct Parsed<'s>(Sentence<'s>);
@@ -196,10 +163,7 @@ fn capability<'s>(
     request: &Request<'s>,
     facts: &impl Facts,
 ) -> Result<Granted<'s>, Refusal> {
-    let primitive = match &parsed.0 {
-        Sentence::Call(call) => call.primitive(),
-        Sentence::Warrant(warrant) => warrant.primitive(),
-    };
+    let primitive = primitive_of(&parsed.0);
     let bit = 1u32.checked_shl(u32::from(primitive.id())).unwrap_or(0);
     if request.granted & bit == 0 {
         return Err(Refusal::NotGranted);
@@ -222,8 +186,7 @@ fn capability<'s>(
 fn label<'s>(granted: Granted<'s>, request: &Request<'s>, facts: &impl Facts) -> Justified<'s> {
     let call = granted.0;
     let values = call.held().filter_map(|number| facts.held(number));
-    let justification =
-        values.fold(request.mark.label(), |label, value| label.join(value.label));
+    let justification = values.fold(request.mark.label(), |label, value| label.join(value.label));
     let cover = match justification.integrity {
         Integrity::System | Integrity::User => Cover::Covered,
         Integrity::Ingested => untrusted(&call, facts),
@@ -253,11 +216,9 @@ fn untrusted(call: &Call<'_>, facts: &impl Facts) -> Cover {
 /// Whether a journaled call can displace bytes. Making a name, adding to an
 /// end and moving to a free name are undone by their record alone.
 fn displaces(call: &Call<'_>) -> bool {
-    match call.primitive() {
-        Primitive::FsWrite => matches!(call.argument(2), Argument::Choice(mode) if mode == REPLACE),
-        Primitive::FsEdit => true,
-        _ => false,
-    }
+    let replaces = matches!(call.argument(2), Argument::Choice(REPLACE));
+    let primitive = call.primitive();
+    primitive == Primitive::FsEdit || (primitive == Primitive::FsWrite && replaces)
 }
 
 /// The second choice of `fs_write`'s mode.
@@ -349,22 +310,21 @@ fn targets<'s>(
     call: &Call<'s>,
     facts: &impl Facts,
 ) -> impl Iterator<Item = Result<NormalPath<'s>, Refusal>> {
-    call.arguments().filter(|(argument, _)| argument.ty == Type::Path).map(|(_, value)| {
-        match value {
-            Argument::Text(text) => NormalPath::parse(text.decode()),
-            Argument::Held(number) => {
-                let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
-                let text = core::str::from_utf8(held.bytes).map_err(|_| Refusal::BadName)?;
-                NormalPath::parse(Cow::Owned(text.into()))
-            }
-            Argument::Absent
-            | Argument::Uint(_)
-            | Argument::Choice(_)
-            | Argument::Handle(_)
-            | Argument::Json(_)
-            | Argument::Selector(_)
-            | Argument::Content(_)
-            | Argument::Prompt(_) => Err(Refusal::Malformed),
+    call.arguments().filter(|(argument, _)| argument.ty == Type::Path).map(|(_, value)| match value
+    {
+        Argument::Text(text) => NormalPath::parse(text.decode()),
+        Argument::Held(number) => {
+            let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
+            let text = core::str::from_utf8(held.bytes).map_err(|_| Refusal::BadName)?;
+            NormalPath::parse(Cow::Owned(text.into()))
         }
+        Argument::Absent
+        | Argument::Uint(_)
+        | Argument::Choice(_)
+        | Argument::Handle(_)
+        | Argument::Json(_)
+        | Argument::Selector(_)
+        | Argument::Content(_)
+        | Argument::Prompt(_) => Err(Refusal::Malformed),
     })
 }

@@ -16,11 +16,7 @@
 //! # Not here
 //! Effects (`synapse-primitives`), tasks (`synapse-kernel`), the disk.
 #![no_std]
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    clippy::wildcard_enum_match_arm
-)]
+#![deny(clippy::arithmetic_side_effects, clippy::as_conversions, clippy::wildcard_enum_match_arm)]
 
 extern crate alloc;
 
@@ -35,8 +31,9 @@ pub mod sentence;
 pub mod url;
 pub mod verify;
 
-pub use gates::{Decided, Facts, Held, Question, Request, Verdict, decide};
+pub use gates::{Facts, Held, Request, Verdict, decide};
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
+pub use parse::parse;
 pub use path::NormalPath;
 pub use record::{Authorized, Log, Opened, Sink};
 pub use scope::{Rights, Scope};

@@ -10,7 +10,7 @@
 //! # Not here
 //! Whether the path is in scope (`scope`). Links (the platform follows none).
 
-use alloc::borrow::{Cow, ToOwned};
+use alloc::borrow::Cow;
 use alloc::string::String;
 
 use synapse_abi::code::Refusal;
@@ -102,19 +102,17 @@ pub fn fold(name: &str) -> Cow<'_, str> {
         return Cow::Owned(name.to_ascii_lowercase());
     }
     // Upper case first: it maps both `ß` and `ſ` to what `SS` and `S` fold to.
-    let lower: String = name
-        .nfc()
-        .flat_map(char::to_uppercase)
-        .flat_map(char::to_lowercase)
-        .collect::<String>();
-    Cow::Owned(lower.nfc().collect::<String>().to_owned())
+    let lower: String =
+        name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>();
+    Cow::Owned(lower.nfc().collect())
 }
 
 fn check(name: &str) -> Result<(), Refusal> {
     if name.len() > COMPONENT {
         return Err(Refusal::TooDeep);
     }
-    let suspicious = |byte: u8| byte < 0x20 || byte >= 0x7f || matches!(byte, b':' | b'\\' | b'~');
+    let suspicious =
+        |byte: u8| !(0x20..0x7f).contains(&byte) || matches!(byte, b':' | b'\\' | b'~');
     if !name.ends_with(['.', ' ']) && !name.bytes().any(suspicious) {
         return Ok(());
     }

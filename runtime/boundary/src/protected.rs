@@ -93,15 +93,29 @@ mod tests {
     #[test]
     fn names_are_protected_however_they_are_spelled() {
         let protected = [
-            "/data/SOUL.md", "/data/soul.MD", "/data/a/.GIT/config", "/data/.git", "/x/repo.git/HEAD",
-            "/data/.github/workflows/ci.yml", "/data/.github/Workflows", "/data/.github",
-            "/home/.cargo/config.toml", "/home/.cargo", "/home/.ssh/id", "/home/.config/autostart/a",
-            "/v/site-packages/x.pth", "/data/manifest.toml", "/home/.Bashrc", "/data/.vscode/tasks.json",
+            "/data/SOUL.md",
+            "/data/soul.MD",
+            "/data/a/.GIT/config",
+            "/data/.git",
+            "/x/repo.git/HEAD",
+            "/data/.github/workflows/ci.yml",
+            "/data/.github/Workflows",
+            "/data/.github",
+            "/home/.cargo/config.toml",
+            "/home/.cargo",
+            "/home/.ssh/id",
+            "/home/.config/autostart/a",
+            "/v/site-packages/x.pth",
+            "/data/manifest.toml",
+            "/home/.Bashrc",
+            "/data/.vscode/tasks.json",
         ];
         for path in protected {
             assert!(is_protected(&NormalPath::parse(path.into()).unwrap()), "{path}");
         }
-        for path in ["/data/notes.md", "/data/git/a", "/data/.github/CODEOWNERS", "/", "/data/workflows"] {
+        for path in
+            ["/data/notes.md", "/data/git/a", "/data/.github/CODEOWNERS", "/", "/data/workflows"]
+        {
             assert!(!is_protected(&NormalPath::parse(path.into()).unwrap()), "{path}");
         }
     }

@@ -144,6 +144,7 @@ pub struct Log<S> {
 }
 
 /// A verdict after its record.
+#[expect(clippy::large_enum_variant, reason = "made and used up on the stack within one crossing")]
 #[derive(Debug)]
 pub enum Opened<'s> {
     /// May be executed, once.
@@ -284,7 +285,7 @@ impl<S: Sink> Log<S> {
         facts: &impl Facts,
         now: u64,
     ) -> Result<Opened<'s>, SinkFailed> {
-        let primitive = verdict.sentence.as_ref().map(Sentence::primitive);
+        let primitive = verdict.sentence.as_ref().map(primitive_of);
         let code = verdict.finding.as_ref().err().map_or(0, |refusal| refusal.number());
         let durability = match (&verdict.finding, primitive.map(Primitive::row)) {
             (Ok(_), Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
@@ -313,11 +314,11 @@ impl<S: Sink> Log<S> {
                 justification: verdict.justification,
             }),
             Err(refusal) => {
-                let held = match &verdict.sentence {
+                let named = match &verdict.sentence {
                     Some(Sentence::Call(call)) => call.held().next().is_some(),
                     Some(Sentence::Warrant(_)) | None => false,
                 };
-                let depends = held && matches!(code::gate(refusal.number()), Some(3 | 4));
+                let depends = named && matches!(code::gate(refusal.number()), Some(3 | 4));
                 let label = if depends { verdict.justification } else { Label::SYSTEM };
                 Opened::Refused(Refused { refusal, label, record })
             }
@@ -368,6 +369,14 @@ impl<S: Sink> Log<S> {
         self.chain = chain;
         self.frame = frame;
         Ok(record)
+    }
+}
+
+/// What a sentence asks for.
+pub(crate) fn primitive_of(sentence: &Sentence<'_>) -> Primitive {
+    match sentence {
+        Sentence::Call(call) => call.primitive(),
+        Sentence::Warrant(warrant) => warrant.primitive(),
     }
 }
 
@@ -454,12 +463,12 @@ fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
 fn call_tail(frame: &mut Vec<u8>, call: &Call<'_>, verdict: &Verdict<'_>, facts: &impl Facts) {
     field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
     if let Ok(passed) = &verdict.finding {
-        let literal = call.arguments().filter_map(|(_, value)| match value {
-            Argument::Text(text) => Some(text.raw()),
-            _ => None,
-        });
+        let literal = |path: &str| {
+            call.arguments()
+                .any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == path))
+        };
         let found = passed.targets.iter().flatten().map(NormalPath::as_str);
-        if found.clone().any(|path| !literal.clone().any(|raw| raw == path)) {
+        if found.clone().any(|path| !literal(path)) {
             field(frame, tag::TARGET, |out| {
                 for (index, path) in found.enumerate() {
                     if index > 0 {
@@ -491,10 +500,10 @@ fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
         if argument.role != Role::Content || content.len() <= RECORD_CONTENT {
             continue;
         }
-        let offset = content.as_ptr().addr().saturating_sub(raw.as_ptr().addr());
-        out.extend_from_slice(raw.as_bytes().get(from..offset).unwrap_or_default());
+        let at = call.range(index);
+        out.extend_from_slice(raw.as_bytes().get(from..at.start).unwrap_or_default());
         cut(out, content.as_bytes());
-        from = offset.saturating_add(content.len());
+        from = at.end;
     }
     out.extend_from_slice(raw.as_bytes().get(from..).unwrap_or_default());
 }

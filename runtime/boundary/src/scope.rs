@@ -95,8 +95,7 @@ impl Pattern {
         if literal.contains('*') {
             return Err(BadPattern::Star);
         }
-        let path =
-            NormalPath::parse(Cow::Owned(literal.to_string())).map_err(BadPattern::Path)?;
+        let path = NormalPath::parse(Cow::Owned(literal.to_string())).map_err(BadPattern::Path)?;
         if path.as_str() != literal {
             return Err(BadPattern::NotNormal);
         }
@@ -129,7 +128,7 @@ pub struct Scope {
 impl Scope {
     /// Adds an allow entry.
     pub fn allow(&mut self, pattern: &Pattern, rights: Rights) {
-        let at = self.allow.at(pattern, Cow::Borrowed);
+        let at = self.allow.at(pattern, exactly);
         *at = at.and(rights);
     }
 
@@ -161,7 +160,7 @@ impl Scope {
         {
             return Err(Refusal::Denied);
         }
-        let rights = self.allow.sum(path, Rights::NONE, |a, b| a.and(*b), Cow::Borrowed);
+        let rights = self.allow.sum(path, Rights::NONE, |a, b| a.and(*b), exactly);
         if rights.cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
     }
 
@@ -177,6 +176,11 @@ impl Scope {
     pub const fn named(&self) -> Secrecy {
         self.named
     }
+}
+
+/// How allow entries compare.
+fn exactly(name: &str) -> Cow<'_, str> {
+    Cow::Borrowed(name)
 }
 
 /// One component's place in a tree of patterns.

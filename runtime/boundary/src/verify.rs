@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         let broken = Broken::Record(self.next);
         let (length, rest) = self.rest.split_first_chunk::<4>().ok_or(torn)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| broken)?;
-        if length < HEAD || length > RECORD {
+        if !(HEAD..=RECORD).contains(&length) {
             return Err(broken);
         }
         let (body, rest) = rest.split_at_checked(length).ok_or(torn)?;
@@ -159,13 +159,10 @@ impl<'a> Iterator for Reader<'a> {
 fn parse(body: &[u8]) -> Option<Record<'_>> {
     let (head, tail) = body.split_first_chunk::<HEAD>()?;
     let (&[version, kind, primitive, gate, low, high, integrity, class], numbers) =
-        head.split_first_chunk::<8>()?
-    else {
-        return None;
-    };
-    let mut numbers = numbers.chunks_exact(8).map(|bytes| {
-        u64::from_le_bytes(bytes.try_into().unwrap_or_default())
-    });
+        head.split_first_chunk::<8>()?;
+    let mut numbers = numbers
+        .chunks_exact(8)
+        .map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
     let (sequence, time, task) = (numbers.next()?, numbers.next()?, numbers.next()?);
     let (secrecy, cause) = (numbers.next()?, numbers.next()?);
     let code = u16::from_le_bytes([low, high]);

@@ -6,3 +6,4 @@ extern crate alloc;
 pub mod admit;
 pub mod engine;
 pub mod grant;
+pub mod task;

@@ -1,0 +1,259 @@
+//! Primitives with a signature of their own
+//!
+//! One function for one call: what it takes is what the registry declares, and
+//! what it gives is the declared reply. Literal targets only; a held one, or a
+//! held reply, is for [`Sentence`].
+//!
+//! # Not here
+//! Whole files and whole directories ([`files`](crate::files)).
+
+use crate::{Argument, Content, Error, Held, Reply, Sentence};
+use alloc::string::String;
+use alloc::vec::Vec;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use synapse_abi::registry::Primitive;
+use synapse_abi::reply::Form;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A new file: a taken name is a fault.
+    Create,
+    /// The whole content of the file.
+    Replace,
+    /// The end of the file.
+    Append,
+}
+
+impl Mode {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Replace => "replace",
+            Self::Append => "append",
+        }
+    }
+}
+
+/// What an entry of a directory is; links are not followed to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A device, FIFO or socket.
+    Other,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Entry {
+    /// Its name in the directory.
+    pub name: String,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Bytes of a file; else 0.
+    pub size: u64,
+    /// Last change of the content, milliseconds since 1970.
+    pub modified: u64,
+}
+
+/// Shows text to the human.
+///
+/// # Errors
+/// The kernel's.
+pub fn console_write<'a>(content: impl Into<Content<'a>>) -> Result<(), Error> {
+    nothing(
+        Sentence::new(Primitive::ConsoleWrite).set("content", Argument::Content(content.into())),
+    )
+}
+
+/// Milliseconds since 1970.
+///
+/// # Errors
+/// The kernel's.
+pub fn clock_read() -> Result<u64, Error> {
+    #[derive(Deserialize)]
+    struct Clock {
+        unix_ms: u64,
+    }
+    let clock: Clock = json(Sentence::new(Primitive::ClockRead).submit()?)?;
+    Ok(clock.unix_ms)
+}
+
+/// At most `length` bytes of a file from `offset`; fewer where it ends.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_read(path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+    reading(path, offset, length).submit()?.of(Form::Bytes)
+}
+
+/// As [`fs_read`], without seeing the bytes: the task's mark does not move.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_read_held(path: &str, offset: u64, length: u64) -> Result<Held, Error> {
+    reading(path, offset, length).hold().submit()?.held()
+}
+
+/// At most `limit` entries of a directory with names greater than `after`, in
+/// order of name. A page shorter than `limit` is the last.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_list(path: &str, after: &str, limit: u64) -> Result<Vec<Entry>, Error> {
+    let sentence = Sentence::new(Primitive::FsList)
+        .set("path", Argument::Text(path))
+        .set("after", Argument::Text(after))
+        .set("limit", Argument::Uint(limit));
+    json(sentence.submit()?)
+}
+
+/// Writes a file.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_write<'a>(path: &str, content: impl Into<Content<'a>>, mode: Mode) -> Result<(), Error> {
+    nothing(
+        Sentence::new(Primitive::FsWrite)
+            .set("path", Argument::Text(path))
+            .set("content", Argument::Content(content.into()))
+            .set("mode", Argument::Text(mode.name())),
+    )
+}
+
+/// Moves a file or a directory to a free name.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_move(from: &str, to: &str) -> Result<(), Error> {
+    nothing(
+        Sentence::new(Primitive::FsMove)
+            .set("from", Argument::Text(from))
+            .set("to", Argument::Text(to)),
+    )
+}
+
+/// Deletes a file, or a directory and all below it.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_delete(path: &str) -> Result<(), Error> {
+    nothing(Sentence::new(Primitive::FsDelete).set("path", Argument::Text(path)))
+}
+
+/// Releases bytes of a held value: the task's mark rises to its label.
+///
+/// # Errors
+/// The kernel's.
+pub fn value_read(value: Held, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+    let sentence = Sentence::new(Primitive::ValueRead)
+        .set("value", Argument::Held(value))
+        .set("offset", Argument::Uint(offset))
+        .set("length", Argument::Uint(length));
+    sentence.submit()?.of(Form::Bytes)
+}
+
+fn reading(path: &str, offset: u64, length: u64) -> Sentence {
+    Sentence::new(Primitive::FsRead)
+        .set("path", Argument::Text(path))
+        .set("offset", Argument::Uint(offset))
+        .set("length", Argument::Uint(length))
+}
+
+fn nothing(sentence: Sentence) -> Result<(), Error> {
+    sentence.submit()?.of(Form::Nothing).map(drop)
+}
+
+fn json<T: DeserializeOwned>(reply: Reply) -> Result<T, Error> {
+    serde_json::from_slice(&reply.of(Form::Json)?).map_err(|_| Error::Frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::with_door;
+    use alloc::borrow::ToOwned;
+    use alloc::vec;
+    use core::fmt::Debug;
+    use synapse_abi::code::{Fault, Refusal};
+    use synapse_abi::reply::{Mark, header};
+
+    /// Runs `body` with a door that takes one sentence and gives one answer.
+    fn exchange<T: Debug>(
+        sentence: &'static str,
+        answer: Result<(Form, &'static [u8]), u32>,
+        body: impl FnOnce() -> T,
+    ) -> T {
+        let door = move |bytes: &[u8]| {
+            assert_eq!(str::from_utf8(bytes).unwrap(), sentence);
+            let (form, payload) = answer?;
+            let mut framed = header(form, Mark::Ingested).to_vec();
+            framed.extend_from_slice(payload);
+            Ok(framed)
+        };
+        with_door(door, body)
+    }
+
+    #[test]
+    fn each_function_is_one_sentence() {
+        let none = Ok((Form::Nothing, b"".as_slice()));
+        let said = r#"{"name":"console_write","arguments":{"content":"a \"b\""}}"#;
+        assert_eq!(exchange(said, none, || console_write("a \"b\"")), Ok(()));
+        let said = r#"{"name":"console_write","arguments":{"content":{"$held":4}}}"#;
+        assert_eq!(exchange(said, none, || console_write(Held(4))), Ok(()));
+        let said =
+            r#"{"name":"fs_write","arguments":{"path":"/data/a","content":"x","mode":"append"}}"#;
+        assert_eq!(exchange(said, none, || fs_write("/data/a", "x", Mode::Append)), Ok(()));
+        let said = r#"{"name":"fs_move","arguments":{"from":"/data/a","to":"/data/b"}}"#;
+        assert_eq!(exchange(said, none, || fs_move("/data/a", "/data/b")), Ok(()));
+        let said =
+            r#"{"name":"fs_read","arguments":{"path":"/data/a.md","offset":0,"length":65536}}"#;
+        let bytes = Ok((Form::Bytes, b"\xff".as_slice()));
+        assert_eq!(exchange(said, bytes, || fs_read("/data/a.md", 0, 65536)), Ok(vec![255]));
+        let said =
+            r#"{"name":"fs_read","arguments":{"path":"/a","offset":0,"length":1},"hold":true}"#;
+        let held = Ok((Form::Held, b"\x05\0\0\0\0\0\0\0".as_slice()));
+        assert_eq!(exchange(said, held, || fs_read_held("/a", 0, 1)), Ok(Held(5)));
+        let said =
+            r#"{"name":"value_read","arguments":{"value":{"$held":5},"offset":1,"length":2}}"#;
+        assert_eq!(exchange(said, bytes, || value_read(Held(5), 1, 2)), Ok(vec![255]));
+        let said = r#"{"name":"clock_read","arguments":{}}"#;
+        let clock = Ok((Form::Json, br#"{"unix_ms":1764500000000}"#.as_slice()));
+        assert_eq!(exchange(said, clock, clock_read), Ok(1_764_500_000_000));
+    }
+
+    #[test]
+    fn listing_is_an_array_of_entries() {
+        let said = r#"{"name":"fs_list","arguments":{"path":"/data","after":"a","limit":2}}"#;
+        let page = br#"[{"name":"b\n","kind":"directory","size":0,"modified":1},{"name":"c","kind":"link","size":0,"modified":2}]"#;
+        let entries =
+            exchange(said, Ok((Form::Json, page.as_slice())), || fs_list("/data", "a", 2));
+        let wanted = vec![
+            Entry { name: "b\n".to_owned(), kind: EntryKind::Directory, size: 0, modified: 1 },
+            Entry { name: "c".to_owned(), kind: EntryKind::Link, size: 0, modified: 2 },
+        ];
+        assert_eq!(entries, Ok(wanted));
+        for wrong in [b"{}".as_slice(), b"[{}]", b""] {
+            let entries = exchange(said, Ok((Form::Json, wrong)), || fs_list("/data", "a", 2));
+            assert_eq!(entries, Err(Error::Frame));
+        }
+    }
+
+    #[test]
+    fn failures_keep_their_kind() {
+        let said = r#"{"name":"fs_delete","arguments":{"path":"/data/x"}}"#;
+        let delete = || fs_delete("/data/x");
+        let refused = Err(Error::Refused(Refusal::Destructive));
+        assert_eq!(exchange(said, Err(301), delete), refused);
+        assert_eq!(exchange(said, Err(502), delete), Err(Error::Fault(Fault::NotFound)));
+        assert_eq!(exchange(said, Err(9), delete), Err(Error::Unknown(9)));
+        assert_eq!(exchange(said, Ok((Form::Bytes, b"")), delete), Err(Error::Frame));
+    }
+}

@@ -1,0 +1,316 @@
+//! One exhaustive match: what an authorized call does.
+//!
+//! The witness is taken by value, so a permission is executed once. Nothing is
+//! decided again here; what is checked is only what could not be known before
+//! the disk was touched, the descendants of a directory.
+//!
+//! # Invariants
+//! - I2: the only input is an [`Authorized`].
+//! - I4, I5: what comes back is labelled, by primitive and source, in one match
+//!   that a new primitive or a new way to fail does not compile without.
+//!
+//! # Not here
+//! The mark, held replies, outcome records (the kernel).
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use synapse_abi::code::Fault;
+use synapse_abi::limits;
+use synapse_abi::registry::Primitive;
+use synapse_abi::reply::Form;
+use synapse_boundary::sentence::{Argument, Piece};
+use synapse_boundary::{
+    Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
+};
+
+use crate::platform::{Entry, Journal, Kind, Mode, Platform};
+
+/// A successful call's payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// What the payload is.
+    pub form: Form,
+    /// The payload, at most [`limits::REPLY`] bytes.
+    pub payload: Vec<u8>,
+    /// Bytes that the journal took.
+    pub displaced: u64,
+}
+
+/// What an executed call came to: its reply or its fault, labelled.
+pub type Executed = Labelled<Result<Done, Fault>>;
+
+impl Done {
+    const NOTHING: Self = Self { form: Form::Nothing, payload: Vec::new(), displaced: 0 };
+
+    const fn new(form: Form, payload: Vec<u8>) -> Self {
+        Self { form, payload, displaced: 0 }
+    }
+}
+
+/// Executes a call. Held values come from `facts`, as at the decision.
+pub async fn execute<P, F>(authorized: Authorized<'_>, platform: &P, facts: &F) -> Executed
+where
+    P: Platform,
+    F: Facts + Sync,
+{
+    let result = run(&authorized, platform, facts).await.and_then(|done| {
+        let fits = done.payload.len() <= limits::REPLY;
+        if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
+    });
+    let label = label(&authorized, facts, &result);
+    Labelled::new(result, label)
+}
+
+/// Where the reply's bytes, or the fault, came from.
+fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
+    let origin = Origin::record(authorized.record());
+    // Nobody has kept what stands in a file's history, so it may be anything
+    // that the grant names.
+    let secrecy = Secrecy::FILES.join(authorized.scope().named());
+    let files = Label::new(Integrity::Ingested, secrecy, origin);
+    match (authorized.call().primitive(), result) {
+        (_, Err(Fault::Unsupported)) => Label::SYSTEM,
+        (Primitive::FsRead | Primitive::FsList | Primitive::FsSearch, _)
+        | (
+            Primitive::FsWrite | Primitive::FsEdit | Primitive::FsMove | Primitive::FsDelete,
+            Err(_),
+        ) => files.join(authorized.justification()),
+        (Primitive::ValueRead, _) => authorized
+            .call()
+            .held()
+            .filter_map(|number| facts.held(number))
+            .fold(Label::SYSTEM, |label, held| label.join(held.label)),
+        (Primitive::ConsoleWrite | Primitive::ClockRead, _)
+        | (
+            Primitive::FsWrite | Primitive::FsEdit | Primitive::FsMove | Primitive::FsDelete,
+            Ok(_),
+        ) => Label::SYSTEM,
+        // No board executes these yet: their one result is `Unsupported`.
+        (
+            Primitive::ConsoleAsk
+            | Primitive::ValuePick
+            | Primitive::ModelGenerate
+            | Primitive::AgentSpawn
+            | Primitive::AgentWait
+            | Primitive::ChannelCreate
+            | Primitive::ChannelWrite
+            | Primitive::ChannelRead
+            | Primitive::ChannelClose
+            | Primitive::ChannelGrant
+            | Primitive::NetListen
+            | Primitive::NetAccept
+            | Primitive::NetHttpGet
+            | Primitive::NetHttpPost
+            | Primitive::ToolUse
+            | Primitive::ToolCommit,
+            _,
+        ) => files.join(authorized.justification()),
+    }
+}
+
+async fn run<P, F>(call: &Authorized<'_>, platform: &P, facts: &F) -> Result<Done, Fault>
+where
+    P: Platform,
+    F: Facts + Sync,
+{
+    match call.call().primitive() {
+        Primitive::ConsoleWrite => {
+            platform.show(&content(call, 0, facts)?).await?;
+            Ok(Done::NOTHING)
+        }
+        Primitive::ClockRead => {
+            let json = format!("{{\"unix_ms\":{}}}", platform.now_ms());
+            Ok(Done::new(Form::Json, json.into_bytes()))
+        }
+        Primitive::FsRead => {
+            let length = number(call, 2).min(as_u64(limits::REPLY));
+            let bytes = platform.read(path(call, 0)?, number(call, 1), length).await?;
+            Ok(Done::new(Form::Bytes, bytes))
+        }
+        Primitive::FsList => list(call, platform, facts).await,
+        Primitive::FsWrite => {
+            let mode = match call.call().argument(2) {
+                Argument::Choice(0) => Mode::Create,
+                Argument::Choice(1) => Mode::Replace,
+                _ => Mode::Append,
+            };
+            let bytes = content(call, 1, facts)?;
+            let journal = Journal { record: call.record(), room: call.journal_room() };
+            let written = platform.write(path(call, 0)?, &bytes, mode, journal).await?;
+            Ok(Done { displaced: written.displaced, ..Done::NOTHING })
+        }
+        Primitive::FsMove => {
+            let both = |from: &str, to: &str| {
+                call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE)
+            };
+            platform.rename(path(call, 0)?, path(call, 1)?, &both).await?;
+            Ok(Done::NOTHING)
+        }
+        Primitive::FsDelete => {
+            let covered = |path: &str| call.covers(path, Rights::DELETE);
+            platform.remove(path(call, 0)?, &covered).await?;
+            Ok(Done::NOTHING)
+        }
+        Primitive::ValueRead => {
+            let held = match call.call().argument(0) {
+                Argument::Held(held) => facts.held(held).ok_or(Fault::NoMatch)?,
+                _ => return Err(Fault::NoMatch),
+            };
+            if let Some(fault) = held.fault {
+                return Err(fault);
+            }
+            let from = as_usize(number(call, 1)).min(held.bytes.len());
+            let length = as_usize(number(call, 2)).min(limits::REPLY);
+            let rest = held.bytes.get(from..).unwrap_or_default();
+            let bytes = rest.get(..length).unwrap_or(rest);
+            Ok(Done::new(Form::Bytes, bytes.to_vec()))
+        }
+        Primitive::ConsoleAsk
+        | Primitive::FsEdit
+        | Primitive::FsSearch
+        | Primitive::ValuePick
+        | Primitive::ModelGenerate
+        | Primitive::AgentSpawn
+        | Primitive::AgentWait
+        | Primitive::ChannelCreate
+        | Primitive::ChannelWrite
+        | Primitive::ChannelRead
+        | Primitive::ChannelClose
+        | Primitive::ChannelGrant
+        | Primitive::NetListen
+        | Primitive::NetAccept
+        | Primitive::NetHttpGet
+        | Primitive::NetHttpPost
+        | Primitive::ToolUse
+        | Primitive::ToolCommit => Err(Fault::Unsupported),
+    }
+}
+
+async fn list<P: Platform, F: Facts + Sync>(
+    call: &Authorized<'_>,
+    platform: &P,
+    facts: &F,
+) -> Result<Done, Fault> {
+    let after = match call.call().argument(1) {
+        Argument::Text(text) => text.decode(),
+        Argument::Held(number) => {
+            let held = facts.held(number).ok_or(Fault::NoMatch)?;
+            Cow::Owned(String::from_utf8(held.bytes.to_vec()).map_err(|_| Fault::NotText)?)
+        }
+        _ => Cow::Borrowed(""),
+    };
+    let limit = number(call, 2).min(limits::LIST);
+    let directory = path(call, 0)?;
+    let mut json = String::from("[");
+    let mut after = after.into_owned();
+    let mut shown = 0;
+    // A denied entry takes no place in the page, so that a short page is the last.
+    while shown < limit {
+        let page = platform.list(directory, &after, limit.saturating_sub(shown)).await?;
+        for entry in &page.entries {
+            if is_shown(call, directory, &entry.name) {
+                write_entry(&mut json, entry);
+                shown = shown.saturating_add(1);
+            }
+        }
+        match page.entries.last() {
+            Some(last) if page.more => after.clone_from(&last.name),
+            _ => break,
+        }
+    }
+    if json.ends_with(',') {
+        json.pop();
+    }
+    json.push(']');
+    Ok(Done::new(Form::Json, json.into_bytes()))
+}
+
+/// Whether a listing may show a name: not one that a deny entry covers.
+fn is_shown(call: &Authorized<'_>, directory: &str, name: &str) -> bool {
+    let path = if directory.ends_with(name) { directory.into() } else { join(directory, name) };
+    match NormalPath::parse(Cow::Owned(path)) {
+        Ok(path) => call.scope().check(&path, Rights::NONE).is_ok(),
+        Err(_) => true,
+    }
+}
+
+fn join(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
+}
+
+fn write_entry(json: &mut String, entry: &Entry) {
+    let kind = match entry.kind {
+        Kind::File => "file",
+        Kind::Directory => "directory",
+        Kind::Link => "link",
+        Kind::Other => "other",
+    };
+    json.push_str("{\"name\":\"");
+    escape(json, &entry.name);
+    json.push_str(&format!(
+        "\",\"kind\":\"{kind}\",\"size\":{},\"modified\":{}}},",
+        entry.size, entry.modified_ms
+    ));
+}
+
+/// Writes the inside of a canonical JSON string.
+fn escape(json: &mut String, text: &str) {
+    for char in text.chars() {
+        match char {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\n' => json.push_str("\\n"),
+            '\r' => json.push_str("\\r"),
+            '\t' => json.push_str("\\t"),
+            '\0'..='\u{1f}' | '\u{7f}' => json.push_str(&format!("\\u{:04x}", u32::from(char))),
+            _ => json.push(char),
+        }
+    }
+}
+
+fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {
+    call.target(index).map(NormalPath::as_str).ok_or(Fault::NotFound)
+}
+
+fn number(call: &Authorized<'_>, index: usize) -> u64 {
+    match call.call().argument(index) {
+        Argument::Uint(number) => number,
+        _ => 0,
+    }
+}
+
+/// A content argument put together: its texts unescaped, its values as they are.
+fn content(
+    call: &Authorized<'_>,
+    index: usize,
+    facts: &impl Facts,
+) -> Result<Vec<u8>, Fault> {
+    let Argument::Content(content) = call.call().argument(index) else {
+        return Err(Fault::NoMatch);
+    };
+    let mut bytes = Vec::new();
+    for piece in content.pieces() {
+        match piece {
+            Piece::Text(text) => bytes.extend_from_slice(text.decode().as_bytes()),
+            Piece::Held(number) => {
+                let held = facts.held(number).ok_or(Fault::NoMatch)?;
+                if let Some(fault) = held.fault {
+                    return Err(fault);
+                }
+                bytes.extend_from_slice(held.bytes);
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+fn as_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+fn as_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,329 @@
+//! Gate 1: a hand-written LL(1) parser of `grammar.pest` over the registry
+//!
+//! One pass, no allocation, no backtracking: every choice is made by the next
+//! few bytes. The grammar file says what a sentence is; this says it again fast,
+//! and tests hold the two together.
+//!
+//! # Invariants
+//! - I12: only names of the registry parse, with the arguments of their row.
+//! - I14: a primitive's name, `hold`, `uses`, a Name, a Choice, a Literal and the
+//!   target of a warrant are literals; a held value there does not parse.
+//! - Recursion is bounded by [`limits::JSON_DEPTH`].
+//!
+//! # Not here
+//! What a Json, a Selector or a Prompt means to who reads it; which handles
+//! exist (gate 2); whether a path is normal (gate 4).
+
+mod json;
+mod name;
+
+use synapse_abi::code::Refusal;
+use synapse_abi::limits;
+use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
+
+use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
+use crate::url::{Host, Url};
+use json::References;
+
+/// Parses one sentence.
+///
+/// # Errors
+/// [`Refusal::TooLong`] for a sentence over its limit. Then the grammar, left
+/// to right: [`Refusal::Malformed`], or [`Refusal::NoSuchPrimitive`] for a name
+/// that the registry does not have. Then, for what is a sentence of the
+/// grammar, the first counter or Url that is wrong: [`Refusal::TooLong`] or
+/// [`Refusal::NotCanonical`].
+pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
+    if sentence.len() > limits::SENTENCE {
+        return Err(Refusal::TooLong);
+    }
+    let raw = str::from_utf8(sentence).map_err(|_| Refusal::Malformed)?;
+    let mut parser = Parser::new(raw);
+    let sentence = if parser.take("{\"name\":\"") {
+        parser.call(raw)?
+    } else {
+        parser.eat("{\"warrant\":\"")?;
+        parser.warrant(raw)?
+    };
+    if !parser.rest.is_empty() {
+        return Err(Refusal::Malformed);
+    }
+    match parser.defect {
+        Some(defect) => Err(defect),
+        None => Ok(sentence),
+    }
+}
+
+/// What is left to read, and what was wrong beside the grammar.
+#[derive(Clone, Debug)]
+pub(crate) struct Parser<'s> {
+    rest: &'s str,
+    held: usize,
+    defect: Option<Refusal>,
+}
+
+impl<'s> Parser<'s> {
+    /// A parser at the beginning of this text.
+    pub(crate) fn new(rest: &'s str) -> Self {
+        Self { rest, held: 0, defect: None }
+    }
+
+    fn call(&mut self, raw: &'s str) -> Result<Sentence<'s>, Refusal> {
+        let primitive = self.primitive()?;
+        let asked = self.arguments(raw, primitive, |_| true, Self::argument)?;
+        let hold = self.take(",\"hold\":true");
+        self.eat("}")?;
+        Ok(Sentence::Call(Call { asked, hold }))
+    }
+
+    fn warrant(&mut self, raw: &'s str) -> Result<Sentence<'s>, Refusal> {
+        let primitive = self.primitive()?;
+        if !primitive.takes_warrant() {
+            return Err(Refusal::Malformed);
+        }
+        // A verb's targets are known to its manifest only, so they stand in its Json.
+        let fixed = |row: &registry::Argument| row.role == Role::Target || row.ty == Type::Json;
+        let verb = matches!(primitive, Primitive::ToolUse | Primitive::ToolCommit);
+        let fixed =
+            |row: &registry::Argument| if verb { fixed(row) } else { row.role == Role::Target };
+        let asked = self.arguments(raw, primitive, fixed, Self::fixed)?;
+        self.eat(",\"uses\":")?;
+        let uses = self.uint()?;
+        if !(1..=limits::USES).contains(&uses) {
+            return Err(Refusal::Malformed);
+        }
+        self.eat("}")?;
+        Ok(Sentence::Warrant(Warrant { asked, uses }))
+    }
+
+    fn primitive(&mut self) -> Result<Primitive, Refusal> {
+        let letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'_' | b'0'..=b'9');
+        let name = self.run(letter)?;
+        self.eat("\"")?;
+        name::primitive(name).ok_or(Refusal::NoSuchPrimitive)
+    }
+
+    /// The `arguments` object: those of the row that are `wanted`, in its order.
+    fn arguments(
+        &mut self,
+        raw: &'s str,
+        primitive: Primitive,
+        wanted: impl Fn(&registry::Argument) -> bool,
+        read: impl Fn(&mut Self, &registry::Argument) -> Result<Argument<'s>, Refusal>,
+    ) -> Result<Asked<'s>, Refusal> {
+        let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
+        let mut ranges = [const { 0..0 }; registry::MAX_ARGUMENTS];
+        self.eat(",\"arguments\":{")?;
+        let places = arguments.iter_mut().zip(&mut ranges);
+        let mut comma = "";
+        for (row, (argument, range)) in primitive.row().arguments.iter().zip(places) {
+            if !wanted(row) {
+                continue;
+            }
+            for part in [comma, "\"", row.name, "\":"] {
+                self.eat(part)?;
+            }
+            comma = ",";
+            let start = raw.len().saturating_sub(self.rest.len());
+            *argument = read(self, row)?;
+            *range = start..raw.len().saturating_sub(self.rest.len());
+        }
+        self.eat("}")?;
+        Ok(Asked { raw, primitive, arguments, ranges, held: self.held })
+    }
+
+    /// One argument of a call.
+    fn argument(&mut self, row: &registry::Argument) -> Result<Argument<'s>, Refusal> {
+        match row.ty {
+            Type::Text | Type::Path | Type::Url | Type::Host => match self.piece()? {
+                Piece::Text(text) => Ok(self.literal(row.ty, text)),
+                Piece::Held(number) => Ok(Argument::Held(number)),
+            },
+            Type::Port => self.port(),
+            Type::Uint => self.uint().map(Argument::Uint),
+            Type::Choice(words) => self.choice(words),
+            Type::Handle(Kind::Value) => self.reference().map(Argument::Held),
+            Type::Handle(Kind::Agent | Kind::Channel | Kind::Listener | Kind::Any) => {
+                self.uint().map(Argument::Handle)
+            }
+            Type::Name => self.name(row.name),
+            Type::Json => self.json(References::Held),
+            Type::Literal => self.json(References::None),
+            Type::Selector => self.selector().map(Argument::Selector),
+            Type::Content => self.content().map(Argument::Content),
+            Type::Prompt => self.prompt().map(Argument::Prompt),
+        }
+    }
+
+    /// One argument that a warrant fixes: a literal, or a selector in its place.
+    fn fixed(&mut self, row: &registry::Argument) -> Result<Argument<'s>, Refusal> {
+        match row.ty {
+            Type::Text | Type::Path | Type::Url | Type::Host => {
+                if self.rest.starts_with('{') {
+                    return self.selector().map(Argument::Selector);
+                }
+                let text = self.string()?;
+                Ok(self.literal(row.ty, text))
+            }
+            Type::Port => self.port(),
+            Type::Name => self.name(row.name),
+            Type::Json => self.json(References::Selectors),
+            Type::Uint
+            | Type::Choice(_)
+            | Type::Handle(_)
+            | Type::Literal
+            | Type::Selector
+            | Type::Content
+            | Type::Prompt => Err(Refusal::Malformed),
+        }
+    }
+
+    /// A literal with what its type asks beside the grammar.
+    fn literal(&mut self, ty: Type, text: Text<'s>) -> Argument<'s> {
+        let (limit, canonical) = match ty {
+            Type::Url => (limits::URL, Url::parse(text.raw()).is_ok()),
+            Type::Host => (limits::HOST, Host::parse(text.raw()).is_ok()),
+            Type::Path => (limits::PATH, true),
+            Type::Text
+            | Type::Port
+            | Type::Uint
+            | Type::Choice(_)
+            | Type::Handle(_)
+            | Type::Name
+            | Type::Json
+            | Type::Literal
+            | Type::Selector
+            | Type::Content
+            | Type::Prompt => (limits::TEXT, true),
+        };
+        self.at_most(limit, text.raw().len());
+        if !canonical {
+            self.defect.get_or_insert(Refusal::NotCanonical);
+        }
+        Argument::Text(text)
+    }
+
+    fn port(&mut self) -> Result<Argument<'s>, Refusal> {
+        let port = self.uint()?;
+        u16::try_from(port).map(|_| Argument::Uint(port)).map_err(|_| Refusal::Malformed)
+    }
+
+    fn choice(&mut self, words: &[&str]) -> Result<Argument<'s>, Refusal> {
+        let word = self.string()?.raw();
+        let place = words.iter().position(|known| *known == word);
+        place.map(Argument::Choice).ok_or(Refusal::Malformed)
+    }
+
+    /// A package, or `server/verb`.
+    fn name(&mut self, argument: &str) -> Result<Argument<'s>, Refusal> {
+        let letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+        self.eat("\"")?;
+        let start = self.rest;
+        self.run(letter)?;
+        if argument == "tool" {
+            self.eat("/")?;
+            self.run(letter)?;
+        }
+        let name = self.since(start);
+        self.eat("\"")?;
+        self.at_most(limits::TEXT, name.len());
+        Ok(Argument::Text(Text(name)))
+    }
+
+    fn content(&mut self) -> Result<Content<'s>, Refusal> {
+        let start = self.rest;
+        if self.take("{\"parts\":") {
+            self.list(limits::PARTS, |parser| parser.piece().map(|_| ()))?;
+            self.eat("}")?;
+        } else {
+            self.piece()?;
+        }
+        Ok(Content(self.since(start)))
+    }
+
+    fn prompt(&mut self) -> Result<&'s str, Refusal> {
+        let start = self.rest;
+        self.list(limits::PARTS, |parser| {
+            parser.eat("{\"role\":")?;
+            parser.choice(&["system", "user", "assistant"])?;
+            parser.eat(",\"text\":")?;
+            parser.content()?;
+            parser.eat("}")
+        })?;
+        Ok(self.since(start))
+    }
+
+    /// A literal string or a held value.
+    pub(crate) fn piece(&mut self) -> Result<Piece<'s>, Refusal> {
+        if self.rest.starts_with('{') {
+            self.reference().map(Piece::Held)
+        } else {
+            self.string().map(Piece::Text)
+        }
+    }
+
+    /// A held value.
+    fn reference(&mut self) -> Result<u64, Refusal> {
+        self.eat("{\"$held\":")?;
+        let number = self.uint()?;
+        self.eat("}")?;
+        self.named();
+        Ok(number)
+    }
+
+    /// Counts a held value.
+    fn named(&mut self) {
+        self.held = self.held.saturating_add(1);
+        self.at_most(limits::HELD, self.held);
+    }
+
+    /// An array of one or more, counted.
+    fn list(
+        &mut self,
+        most: usize,
+        item: impl Fn(&mut Self) -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        self.eat("[")?;
+        let mut count = 0_usize;
+        loop {
+            item(self)?;
+            count = count.saturating_add(1);
+            if !self.take(",") {
+                break;
+            }
+        }
+        self.at_most(most, count);
+        self.eat("]")
+    }
+
+    /// Notes that something of the grammar is over its limit.
+    fn at_most(&mut self, limit: usize, length: usize) {
+        if length > limit {
+            self.defect.get_or_insert(Refusal::TooLong);
+        }
+    }
+
+    /// Passes over `literal` if it stands here.
+    pub(crate) fn take(&mut self, literal: &str) -> bool {
+        let rest = self.rest.strip_prefix(literal);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn eat(&mut self, literal: &str) -> Result<(), Refusal> {
+        if self.take(literal) { Ok(()) } else { Err(Refusal::Malformed) }
+    }
+
+    /// One or more ASCII bytes of an alphabet.
+    fn run(&mut self, letter: impl Fn(u8) -> bool) -> Result<&'s str, Refusal> {
+        let length = self.rest.bytes().take_while(|byte| letter(*byte)).count();
+        let (run, rest) = self.rest.split_at_checked(length).ok_or(Refusal::Malformed)?;
+        self.rest = rest;
+        if run.is_empty() { Err(Refusal::Malformed) } else { Ok(run) }
+    }
+
+    /// What was read since `start`, an earlier value of `rest`.
+    fn since(&self, start: &'s str) -> &'s str {
+        start.get(..start.len().saturating_sub(self.rest.len())).unwrap_or_default()
+    }
+}

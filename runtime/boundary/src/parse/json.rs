@@ -1,0 +1,215 @@
+//! Strings, numbers, Json and selectors
+//!
+//! Each has one spelling, so that equal values are equal bytes and a sampler
+//! has no second way to say a thing.
+//!
+//! # Invariants
+//! - A string is scanned eight bytes at a time and stops at the first byte that
+//!   is not plain, which is ASCII, so what is cut is whole characters.
+//!
+//! # Not here
+//! Keys that stand twice: the grammar is regular and cannot see them; who reads
+//! a Json refuses them.
+
+use synapse_abi::code::Refusal;
+use synapse_abi::limits;
+
+use super::Parser;
+use crate::sentence::{Argument, Text};
+
+/// What may stand as a value inside a Json.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum References {
+    /// Literals only.
+    None,
+    /// Held values.
+    Held,
+    /// Selectors.
+    Selectors,
+}
+
+impl<'s> Parser<'s> {
+    /// A Json or Literal argument.
+    pub(super) fn json(&mut self, references: References) -> Result<Argument<'s>, Refusal> {
+        let start = self.rest;
+        self.object(limits::JSON_DEPTH, references)?;
+        let json = self.since(start);
+        self.at_most(limits::JSON, json.len());
+        Ok(Argument::Json(json))
+    }
+
+    /// An object, itself one of `levels`.
+    fn object(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
+        let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
+        self.eat("{")?;
+        if self.take("}") {
+            return Ok(());
+        }
+        loop {
+            // One `$` at the beginning of a key is the language's own.
+            if self.string()?.raw().strip_prefix('$').is_some_and(|key| !key.starts_with('$')) {
+                return Err(Refusal::Malformed);
+            }
+            self.eat(":")?;
+            self.value(inner, references)?;
+            if !self.take(",") {
+                return self.eat("}");
+            }
+        }
+    }
+
+    /// An array, itself one of `levels`.
+    fn array(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
+        let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
+        self.eat("[")?;
+        if self.take("]") {
+            return Ok(());
+        }
+        loop {
+            self.value(inner, references)?;
+            if !self.take(",") {
+                return self.eat("]");
+            }
+        }
+    }
+
+    /// A value with room for `levels` of nesting.
+    fn value(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
+        match self.rest.as_bytes() {
+            [b'{', b'"', b'$', after, ..] if *after != b'$' => match references {
+                References::None => Err(Refusal::Malformed),
+                References::Held => self.reference().map(|_| ()),
+                References::Selectors => self.selector().map(|_| ()),
+            },
+            [b'{', ..] => self.object(levels, references),
+            [b'[', ..] => self.array(levels, references),
+            [b'n', ..] => self.eat("null"),
+            _ => self.scalar(),
+        }
+    }
+
+    /// A string, a truth value or a number.
+    fn scalar(&mut self) -> Result<(), Refusal> {
+        match self.rest.as_bytes() {
+            [b'"', ..] => self.string().map(|_| ()),
+            [b't', ..] => self.eat("true"),
+            [b'f', ..] => self.eat("false"),
+            _ => self.number(),
+        }
+    }
+
+    /// The unique result over a held value.
+    pub(super) fn selector(&mut self) -> Result<&'s str, Refusal> {
+        let start = self.rest;
+        self.eat("{\"$select\":")?;
+        self.uint()?;
+        self.named();
+        if self.take(",\"where\":") {
+            self.list(limits::SELECTOR_CONDITIONS, |parser| {
+                parser.eat("[")?;
+                parser.string()?;
+                parser.eat(",")?;
+                parser.choice(&["eq", "prefix"])?;
+                parser.eat(",")?;
+                parser.scalar()?;
+                parser.eat("]")
+            })?;
+        }
+        if self.take(",\"order\":[") {
+            self.choice(&["max", "min"])?;
+            self.eat(",")?;
+            self.string()?;
+            self.eat("]")?;
+        }
+        self.eat(",\"take\":")?;
+        self.string()?;
+        self.eat("}")?;
+        let selector = self.since(start);
+        self.at_most(limits::SELECTOR, selector.len());
+        Ok(selector)
+    }
+
+    /// A string between quotes.
+    pub(super) fn string(&mut self) -> Result<Text<'s>, Refusal> {
+        self.eat("\"")?;
+        let start = self.rest;
+        loop {
+            self.rest = after_plain(self.rest);
+            let escape = match self.rest.as_bytes() {
+                [b'"', ..] => break,
+                [b'\\', b'"' | b'\\' | b'n' | b'r' | b't', ..] => 2,
+                [b'\\', b'u', b'0', b'0', high, low, ..] if is_control(*high, *low) => 6,
+                _ => return Err(Refusal::Malformed),
+            };
+            self.rest = self.rest.get(escape..).ok_or(Refusal::Malformed)?;
+        }
+        let text = self.since(start);
+        self.eat("\"")?;
+        Ok(Text(text))
+    }
+
+    /// 0, or 1 to 15 digits without a leading zero.
+    pub(super) fn uint(&mut self) -> Result<u64, Refusal> {
+        let digits = self.run(|byte| byte.is_ascii_digit())?;
+        if digits.len() > limits::UINT_DIGITS || (digits.len() > 1 && digits.starts_with('0')) {
+            return Err(Refusal::Malformed);
+        }
+        digits.parse().map_err(|_| Refusal::Malformed)
+    }
+
+    /// A decimal number; minus zero is not one.
+    fn number(&mut self) -> Result<(), Refusal> {
+        let negative = self.take("-");
+        let whole = self.uint()?;
+        if self.take(".") {
+            let digits = self.run(|byte| byte.is_ascii_digit())?;
+            if digits.len() > limits::UINT_DIGITS || digits.ends_with('0') {
+                return Err(Refusal::Malformed);
+            }
+        } else if negative && whole == 0 {
+            return Err(Refusal::Malformed);
+        }
+        Ok(())
+    }
+}
+
+/// What follows the plain characters at the beginning of `text`.
+fn after_plain(text: &str) -> &str {
+    let mut bytes = text.as_bytes();
+    while let Some((eight, rest)) = bytes.split_first_chunk::<8>() {
+        if any_special(u64::from_le_bytes(*eight)) {
+            break;
+        }
+        bytes = rest;
+    }
+    while let [byte, rest @ ..] = bytes
+        && !matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f)
+    {
+        bytes = rest;
+    }
+    text.get(text.len().saturating_sub(bytes.len())..).unwrap_or_default()
+}
+
+/// Whether one of eight bytes is a control, a quote or a backslash.
+const fn any_special(eight: u64) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    // A borrow out of a lane comes only from a lane that is itself special.
+    const fn below(eight: u64, bound: u64) -> u64 {
+        eight.wrapping_sub(ONES.wrapping_mul(bound)) & !eight
+    }
+    let quote = eight ^ ONES.wrapping_mul(0x22);
+    let backslash = eight ^ ONES.wrapping_mul(0x5c);
+    let delete = eight ^ ONES.wrapping_mul(0x7f);
+    let found = below(eight, 0x20) | below(quote, 1) | below(backslash, 1) | below(delete, 1);
+    found & ONES.wrapping_mul(0x80) != 0
+}
+
+/// Whether `\u00` and these digits are the one spelling of a control.
+const fn is_control(high: u8, low: u8) -> bool {
+    match high {
+        b'0' => matches!(low, b'0'..=b'8' | b'b' | b'c' | b'e' | b'f'),
+        b'1' => matches!(low, b'0'..=b'9' | b'a'..=b'f'),
+        b'7' => low == b'f',
+        _ => false,
+    }
+}

@@ -1,0 +1,280 @@
+//! A parsed sentence: what a guest asks for, in types
+//!
+//! Everything borrows the bytes the guest wrote; nothing here is a copy, so the
+//! text that a gate compares is the text that the record keeps.
+//!
+//! # Invariants
+//! - A value of these types comes out of [`parse`](crate::parse()) alone: what is
+//!   nested (parts, references) was checked there and is only walked here.
+//!
+//! # Not here
+//! The grammar (`parse`), what a path or a handle means (gates 2 and 4).
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use core::ops::Range;
+
+use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
+
+use crate::parse::Parser;
+
+/// One sentence of the grammar.
+#[derive(Clone, Debug)]
+pub enum Sentence<'s> {
+    /// Asks for an effect.
+    Call(Call<'s>),
+    /// Asks for leave to have an effect later in the turn.
+    Warrant(Warrant<'s>),
+}
+
+/// A call: a primitive and its arguments.
+#[derive(Clone, Debug)]
+pub struct Call<'s> {
+    pub(crate) asked: Asked<'s>,
+    pub(crate) hold: bool,
+}
+
+/// A warrant: a primitive, its targets, and how often it may be used.
+#[derive(Clone, Debug)]
+pub struct Warrant<'s> {
+    pub(crate) asked: Asked<'s>,
+    pub(crate) uses: u64,
+}
+
+/// What calls and warrants have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked<'s> {
+    pub(crate) raw: &'s str,
+    pub(crate) primitive: Primitive,
+    pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
+    pub(crate) ranges: [Range<usize>; MAX_ARGUMENTS],
+    /// How many held values the sentence names.
+    pub(crate) held: usize,
+}
+
+/// The value of one argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument<'s> {
+    /// The primitive has no such argument, or a warrant does not fix it.
+    Absent,
+    /// A literal Text, Path, Url, Host or Name.
+    Text(Text<'s>),
+    /// A Uint or a Port.
+    Uint(u64),
+    /// A Choice, by its place in the registry's list of words.
+    Choice(usize),
+    /// A handle of any kind but a value's.
+    Handle(u64),
+    /// A held value where the registry says `Handle(Kind::Value)`, or in place
+    /// of a Text, a Path, a Url or a Host.
+    Held(u64),
+    /// A Json or a Literal, as it stands.
+    Json(&'s str),
+    /// A selector, as it stands.
+    Selector(&'s str),
+    /// A Content, which may itself be a held value.
+    Content(Content<'s>),
+    /// A Prompt, as it stands.
+    Prompt(&'s str),
+}
+
+impl<'s> Call<'s> {
+    /// Which primitive.
+    #[must_use]
+    pub fn primitive(&self) -> Primitive {
+        self.asked.primitive
+    }
+
+    /// Whether the reply stays with the kernel.
+    #[must_use]
+    pub fn hold(&self) -> bool {
+        self.hold
+    }
+
+    /// The argument at this place of the primitive's row; `Absent` past its end.
+    #[must_use]
+    pub fn argument(&self, place: usize) -> Argument<'s> {
+        self.asked.argument(place)
+    }
+
+    /// Every argument beside its row of the registry.
+    pub fn arguments(&self) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> {
+        self.asked.arguments()
+    }
+
+    /// The number of every held value named anywhere in the sentence.
+    #[must_use]
+    pub fn held(&self) -> Held<'s> {
+        Held { rest: self.asked.raw, left: self.asked.held }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn raw(&self) -> &'s str {
+        self.asked.raw
+    }
+
+    /// The JSON value of the argument at this place, as it stands.
+    #[must_use]
+    pub fn span(&self, place: usize) -> &'s str {
+        self.asked.raw.get(self.range(place)).unwrap_or_default()
+    }
+
+    /// Where in the sentence that JSON value stands; empty past the end.
+    #[must_use]
+    pub fn range(&self, place: usize) -> Range<usize> {
+        self.asked.ranges.get(place).cloned().unwrap_or_default()
+    }
+}
+
+impl<'s> Warrant<'s> {
+    /// Which primitive.
+    #[must_use]
+    pub fn primitive(&self) -> Primitive {
+        self.asked.primitive
+    }
+
+    /// How often it may be used: 1 to [`synapse_abi::limits::USES`].
+    #[must_use]
+    pub fn uses(&self) -> u64 {
+        self.uses
+    }
+
+    /// The argument at this place of the primitive's row; `Absent` where the
+    /// warrant does not fix it.
+    #[must_use]
+    pub fn argument(&self, place: usize) -> Argument<'s> {
+        self.asked.argument(place)
+    }
+
+    /// Every argument beside its row of the registry.
+    pub fn arguments(&self) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> {
+        self.asked.arguments()
+    }
+
+    /// The number of every held value that a selector looks into.
+    #[must_use]
+    pub fn held(&self) -> Held<'s> {
+        Held { rest: self.asked.raw, left: self.asked.held }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn raw(&self) -> &'s str {
+        self.asked.raw
+    }
+}
+
+impl<'s> Asked<'s> {
+    fn argument(&self, place: usize) -> Argument<'s> {
+        self.arguments.get(place).copied().unwrap_or(Argument::Absent)
+    }
+
+    fn arguments(
+        &self,
+    ) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> + use<'s> {
+        self.primitive.row().arguments.iter().zip(self.arguments)
+    }
+}
+
+/// The held values that a sentence names.
+///
+/// A quote inside a JSON string is escaped, so `{"$` begins a reference, a
+/// selector or a doubled `$$` key and nothing else, wherever it stands.
+#[derive(Clone, Debug)]
+pub struct Held<'s> {
+    rest: &'s str,
+    left: usize,
+}
+
+impl Iterator for Held<'_> {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        loop {
+            let (_, rest) = self.rest.split_once("{\"$")?;
+            self.rest = rest;
+            let number = rest.strip_prefix("held\":").or_else(|| rest.strip_prefix("select\":"));
+            if let Some(number) = number {
+                let (digits, _) = number.split_once([',', '}'])?;
+                return digits.parse().ok();
+            }
+        }
+    }
+}
+
+/// A literal string, as it stands between its quotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text<'s>(pub(crate) &'s str);
+
+impl<'s> Text<'s> {
+    /// The string with its escapes.
+    #[must_use]
+    pub fn raw(self) -> &'s str {
+        self.0
+    }
+
+    /// The string that is meant. Allocates only where there is an escape.
+    #[must_use]
+    pub fn decode(self) -> Cow<'s, str> {
+        let mut rest = self.0;
+        let mut text = String::new();
+        while let Some((plain, escape)) = rest.split_once('\\') {
+            text.push_str(plain);
+            let mut after = escape.chars();
+            text.extend(match after.next() {
+                Some('n') => Some('\n'),
+                Some('r') => Some('\r'),
+                Some('t') => Some('\t'),
+                Some('u') => {
+                    let digits = after.as_str().get(..4).unwrap_or_default();
+                    after = after.as_str().get(4..).unwrap_or_default().chars();
+                    u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
+                }
+                other => other,
+            });
+            rest = after.as_str();
+        }
+        if rest.len() == self.0.len() {
+            return Cow::Borrowed(rest);
+        }
+        text.push_str(rest);
+        Cow::Owned(text)
+    }
+}
+
+/// Bytes that travel: a string, a held value, or parts of both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content<'s>(pub(crate) &'s str);
+
+impl<'s> Content<'s> {
+    /// Its pieces in order.
+    #[must_use]
+    pub fn pieces(self) -> Pieces<'s> {
+        Pieces(Parser::new(self.0.strip_prefix("{\"parts\":[").unwrap_or(self.0)))
+    }
+}
+
+/// One piece of a Content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'s> {
+    /// A literal string.
+    Text(Text<'s>),
+    /// A held value.
+    Held(u64),
+}
+
+/// The pieces of a Content.
+#[derive(Clone, Debug)]
+pub struct Pieces<'s>(Parser<'s>);
+
+impl<'s> Iterator for Pieces<'s> {
+    type Item = Piece<'s>;
+
+    fn next(&mut self) -> Option<Piece<'s>> {
+        let piece = self.0.piece().ok();
+        self.0.take(",");
+        piece
+    }
+}

@@ -1,0 +1,223 @@
+//! URLs and hosts in their one canonical form
+//!
+//! Two spellings of one place would be two strings to a scope and one to the
+//! network, so only one is read and the rest are refused; nothing is repaired.
+//! The canonical form is what the URL standard's serialiser writes, less what a
+//! request does not need.
+//!
+//! # Invariants
+//! - I11: what [`Url::parse`] and [`Host::parse`] return compares by its bytes.
+//!
+//! # Not here
+//! Which hosts are granted, which addresses are reachable (gate 4); making a URL
+//! canonical (outside the door).
+
+use core::fmt::{self, Write};
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use synapse_abi::code::Refusal;
+
+/// A canonical URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Url<'s> {
+    scheme: Scheme,
+    host: Host<'s>,
+    port: u16,
+    path: &'s str,
+    query: Option<&'s str>,
+}
+
+/// How a URL is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// In the clear, port 80.
+    Http,
+    /// Over TLS, port 443.
+    Https,
+}
+
+/// A canonical host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host<'s> {
+    /// A name to be resolved.
+    Name(HostName<'s>),
+    /// An address in dotted decimal.
+    V4(Ipv4Addr),
+    /// An address in brackets, which says nothing on what it maps to.
+    V6(Ipv6Addr),
+}
+
+/// Labels of lower-case letters, digits and inner hyphens, joined by dots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostName<'s>(&'s str);
+
+impl<'s> Url<'s> {
+    /// Reads a canonical URL.
+    ///
+    /// # Errors
+    /// [`Refusal::NotCanonical`] for every other string.
+    pub fn parse(url: &'s str) -> Result<Self, Refusal> {
+        Self::read(url).ok_or(Refusal::NotCanonical)
+    }
+
+    fn read(url: &'s str) -> Option<Self> {
+        let (scheme, rest) = match url.strip_prefix("https://") {
+            Some(rest) => (Scheme::Https, rest),
+            None => (Scheme::Http, url.strip_prefix("http://")?),
+        };
+        let (authority, tail) = rest.split_at_checked(rest.find('/')?)?;
+        // The last colon is the port's, unless it stands inside brackets.
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, port_number(port, scheme)?),
+            _ => (authority, scheme.port()),
+        };
+        let (path, query) = match tail.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (tail, None),
+        };
+        let sound = path.split('/').all(|segment| spelled(segment, ":@") && !is_dots(segment))
+            && query.is_none_or(|query| spelled(query, ":@/?"));
+        let host = Host::read(host)?;
+        sound.then_some(Self { scheme, host, port, path, query })
+    }
+
+    /// `http` or `https`.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// The host.
+    #[must_use]
+    pub fn host(&self) -> Host<'s> {
+        self.host
+    }
+
+    /// The port, the scheme's own where none is written.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The path, which begins with `/`.
+    #[must_use]
+    pub fn path(&self) -> &'s str {
+        self.path
+    }
+
+    /// What follows the `?`.
+    #[must_use]
+    pub fn query(&self) -> Option<&'s str> {
+        self.query
+    }
+}
+
+impl Scheme {
+    /// The port where none is written.
+    #[must_use]
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+impl<'s> Host<'s> {
+    /// Reads a canonical host: a name, an IPv4 address, or an IPv6 address in
+    /// brackets.
+    ///
+    /// # Errors
+    /// [`Refusal::NotCanonical`] for every other string.
+    pub fn parse(host: &'s str) -> Result<Self, Refusal> {
+        Self::read(host).ok_or(Refusal::NotCanonical)
+    }
+
+    fn read(host: &'s str) -> Option<Self> {
+        if let Some(rest) = host.strip_prefix('[') {
+            return v6(rest.strip_suffix(']')?).map(Host::V6);
+        }
+        // Resolvers take a host whose last label is a number for an address, in
+        // many spellings; only the plain one is an address here.
+        let last = host.rsplit('.').next()?;
+        let hex = last.strip_prefix("0x");
+        let numeric = last.bytes().all(|byte| byte.is_ascii_digit())
+            || hex.is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if numeric {
+            return host.parse().ok().map(Host::V4);
+        }
+        let sound = host.len() <= 253 && host.split('.').all(is_label);
+        sound.then_some(Host::Name(HostName(host)))
+    }
+}
+
+impl<'s> HostName<'s> {
+    /// The name.
+    #[must_use]
+    pub fn as_str(self) -> &'s str {
+        self.0
+    }
+}
+
+fn is_label(label: &str) -> bool {
+    (1..=63).contains(&label.len())
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-'))
+}
+
+/// An IPv6 address as RFC 5952 section 4 writes it: hexadecimal throughout, also
+/// where it maps IPv4, as URLs have it.
+fn v6(text: &str) -> Option<Ipv6Addr> {
+    let address: Ipv6Addr = text.parse().ok()?;
+    let [.., high, low] = address.segments();
+    let mut expected = Expected(text);
+    match address.to_ipv4_mapped() {
+        Some(_) => write!(expected, "::ffff:{high:x}:{low:x}").ok()?,
+        None => write!(expected, "{address}").ok()?,
+    }
+    expected.0.is_empty().then_some(address)
+}
+
+/// Compares what is written with what was expected.
+struct Expected<'a>(&'a str);
+
+impl Write for Expected<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
+        Ok(())
+    }
+}
+
+/// A port that is not the scheme's own, 1 to 65535.
+fn port_number(digits: &str, scheme: Scheme) -> Option<u16> {
+    let port = digits.parse().ok()?;
+    (port != scheme.port() && !digits.starts_with(['0', '+'])).then_some(port)
+}
+
+/// Whether a path segment or a query holds only what needs no escape, `extra`,
+/// and escapes in upper case.
+fn spelled(text: &str, extra: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let sound = match byte {
+            b'%' => bytes.next().is_some_and(is_hex) && bytes.next().is_some_and(is_hex),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => true,
+            other => b"-._~!$&'()*+,;=".contains(&other) || extra.as_bytes().contains(&other),
+        };
+        if !sound {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_hex(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'A'..=b'F')
+}
+
+/// Whether a segment is `.` or `..`, each dot plain or `%2E`.
+fn is_dots(segment: &str) -> bool {
+    let dot = |text| str::strip_prefix(text, ".").or_else(|| str::strip_prefix(text, "%2E"));
+    dot(segment).is_some_and(|rest| rest.is_empty() || dot(rest).is_some_and(str::is_empty))
+}

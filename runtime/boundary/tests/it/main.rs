@@ -1,0 +1,3 @@
+//! The boundary's integration tests, one binary.
+
+mod grammar;

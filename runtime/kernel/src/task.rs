@@ -1,0 +1,310 @@
+//! A task: the authority of one agent, and the door it speaks through.
+//!
+//! A sentence is decided, recorded and only then executed, in one straight
+//! line; its reply is released into the task's mark before a guest sees it.
+//!
+//! # Invariants
+//! - I3: one decision record for each answered attempt, before any effect.
+//! - I4, I6: a reply reaches the guest only through the mark, which rises.
+//!
+//! # Not here
+//! The decision (boundary), the effect (primitives), the instance (engine).
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use sha2::{Digest, Sha256};
+use spin::Mutex;
+use synapse_abi::code::Fault;
+use synapse_abi::registry::{Egress, Harm, Primitive};
+use synapse_abi::reply::{self, Form};
+use synapse_boundary::record::{Durability, Event, Kind, tag};
+use synapse_boundary::sentence::{Argument, Sentence};
+use synapse_boundary::{
+    Facts, Held, Integrity, Label, Log, Mark, NormalPath, Opened, Request, Sink, decide,
+};
+use synapse_primitives::{Done, Executed, Platform, execute};
+
+use crate::engine::{Door, Reply};
+use crate::grant::Grant;
+
+/// Bytes that the held values of one task may take together.
+pub const HELD_BYTES: usize = 64 << 20;
+
+/// Refusals for a spent budget before the turn is ended.
+const OVERDRAFT: u32 = 100;
+
+/// The log of a run, shared by its tasks.
+pub type SharedLog<S> = Arc<Mutex<Log<S>>>;
+
+/// One crossing of the door, told to whoever watches once it is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Crossing<'a> {
+    /// The number of its decision record.
+    pub record: u64,
+    /// Which primitive, if the sentence was one.
+    pub primitive: Option<Primitive>,
+    /// Its first target as the sentence says it, or nothing.
+    pub target: &'a str,
+    /// 0, or the code that the guest got.
+    pub code: u16,
+    /// Bytes of the reply's payload.
+    pub bytes: usize,
+    /// How far the mark has risen.
+    pub mark: Integrity,
+    /// Whether the reply is held.
+    pub held: bool,
+}
+
+/// Told of every crossing.
+pub type Watch = Arc<dyn Fn(&Crossing<'_>) + Send + Sync>;
+
+/// The authority of one agent.
+pub struct Task<P, S> {
+    id: u64,
+    mark: Mark,
+    grant: Arc<Grant>,
+    calls_left: u64,
+    overdrawn: u32,
+    stores: Stores,
+    platform: Arc<P>,
+    log: SharedLog<S>,
+    watch: Watch,
+    cancel: Arc<AtomicBool>,
+}
+
+impl<P, S> core::fmt::Debug for Task<P, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Task").field("id", &self.id).field("mark", &self.mark).finish_non_exhaustive()
+    }
+}
+
+/// What a task is made of.
+pub struct Parts<P, S> {
+    /// Its number in the run.
+    pub id: u64,
+    /// What its memory holds when it starts.
+    pub mark: Label,
+    /// What it may do.
+    pub grant: Arc<Grant>,
+    /// Bytes that the board's journal can take.
+    pub journal_room: u64,
+    /// The board's devices.
+    pub platform: Arc<P>,
+    /// The run's log.
+    pub log: SharedLog<S>,
+    /// Who is told of every crossing.
+    pub watch: Watch,
+    /// Set by the board to end the turn.
+    pub cancel: Arc<AtomicBool>,
+}
+
+impl<P, S> core::fmt::Debug for Parts<P, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Parts").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl<P: Platform, S: Sink> Task<P, S> {
+    /// Starts a task.
+    #[must_use]
+    pub fn new(parts: Parts<P, S>) -> Self {
+        let calls_left = parts.grant.calls;
+        Self {
+            id: parts.id,
+            mark: Mark::new(parts.mark),
+            grant: parts.grant,
+            calls_left,
+            overdrawn: 0,
+            stores: Stores { values: Vec::new(), bytes: 0, journal_room: parts.journal_room },
+            platform: parts.platform,
+            log: parts.log,
+            watch: parts.watch,
+            cancel: parts.cancel,
+        }
+    }
+
+    /// How far its mark has risen.
+    #[must_use]
+    pub const fn mark(&self) -> Label {
+        self.mark.label()
+    }
+
+    async fn cross(&mut self, sentence: &[u8]) -> Result<Reply, u16> {
+        let request = Request {
+            task: self.id,
+            mark: &self.mark,
+            granted: self.grant.granted,
+            scope: &self.grant.scope,
+            calls_left: self.calls_left,
+        };
+        let verdict = decide(request, &self.stores, sentence);
+        let seen = Seen::of(&verdict);
+        if self.calls_left == 0 {
+            self.overdrawn = self.overdrawn.saturating_add(1);
+        }
+        self.calls_left = self.calls_left.saturating_sub(1);
+        let opened = self.log.lock().commit(verdict, &self.stores, self.platform.now_ms());
+        let authorized = match opened {
+            Ok(Opened::Permitted(authorized)) => authorized,
+            Ok(Opened::Refused(refused)) => {
+                self.mark.absorb(refused.label);
+                self.tell(&seen, refused.record, refused.refusal.number(), 0, false);
+                return Err(refused.refusal.number());
+            }
+            Err(_) => return Err(Fault::NoRecord.number()),
+        };
+        let (record, hold) = (authorized.record(), authorized.call().hold());
+        let primitive = authorized.call().primitive();
+        let executed = execute(authorized, &*self.platform, &self.stores).await;
+        self.outcome(record, primitive, hold, &executed)?;
+        if let Ok(done) = executed.value() {
+            self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
+        }
+        if hold {
+            let number = self.stores.keep(executed).map_err(Fault::number)?;
+            self.tell(&seen, record, 0, 0, true);
+            return Ok(self.frame(Form::Held, &number.to_le_bytes()));
+        }
+        match executed.release(&mut self.mark) {
+            Ok(done) => {
+                self.tell(&seen, record, 0, done.payload.len(), false);
+                Ok(self.frame(done.form, &done.payload))
+            }
+            Err(fault) => {
+                self.tell(&seen, record, fault.number(), 0, false);
+                Err(fault.number())
+            }
+        }
+    }
+
+    fn frame(&self, form: Form, payload: &[u8]) -> Reply {
+        let header = reply::header(form, self.mark.label().integrity.mark());
+        let mut bytes = Vec::with_capacity(header.len().saturating_add(payload.len()));
+        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(payload);
+        Reply::new(bytes)
+    }
+
+    fn outcome(
+        &self,
+        record: u64,
+        primitive: Primitive,
+        hold: bool,
+        executed: &Executed,
+    ) -> Result<(), u16> {
+        let row = primitive.row();
+        let payload = executed.value().as_ref().map_or(&[][..], |done| &done.payload);
+        let mut tail = Vec::with_capacity(40);
+        tail.extend_from_slice(&u64::try_from(payload.len()).unwrap_or(u64::MAX).to_le_bytes());
+        if row.harm == Harm::Destructive || row.egress != Egress::Never || hold {
+            tail.extend_from_slice(&Sha256::digest(payload));
+        }
+        let event = Event {
+            kind: Kind::Outcome,
+            task: self.id,
+            primitive: Some(primitive),
+            code: executed.value().as_ref().err().map_or(0, |fault| fault.number()),
+            label: executed.label(),
+            cause: Some(record),
+            tail: Some((tag::OUTCOME, &tail)),
+            durability: Durability::Soon,
+        };
+        let noted = self.log.lock().note(&event, self.platform.now_ms());
+        noted.map(|_| ()).map_err(|_| Fault::NoRecord.number())
+    }
+
+    fn tell(&self, seen: &Seen<'_>, record: u64, code: u16, bytes: usize, held: bool) {
+        (self.watch)(&Crossing {
+            record,
+            primitive: seen.primitive,
+            target: seen.target,
+            code,
+            bytes,
+            mark: self.mark.label().integrity,
+            held,
+        });
+    }
+}
+
+impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
+    async fn submit(&mut self, sentence: &[u8]) -> Result<Reply, u32> {
+        self.cross(sentence).await.map_err(u32::from)
+    }
+
+    fn cancelled(&self) -> bool {
+        self.overdrawn > OVERDRAFT || self.cancel.load(Ordering::Relaxed)
+    }
+}
+
+/// What a watcher is told of a sentence.
+struct Seen<'s> {
+    primitive: Option<Primitive>,
+    target: &'s str,
+}
+
+impl<'s> Seen<'s> {
+    fn of(verdict: &synapse_boundary::Verdict<'s>) -> Self {
+        let (primitive, target) = match verdict.sentence() {
+            Some(Sentence::Call(call)) => {
+                let target = match call.argument(0) {
+                    Argument::Text(text) => text.raw(),
+                    _ => "",
+                };
+                (Some(call.primitive()), target)
+            }
+            Some(Sentence::Warrant(warrant)) => (Some(warrant.primitive()), ""),
+            None => (None, ""),
+        };
+        Self { primitive, target }
+    }
+}
+
+/// A task's held values, and its part of the journal.
+#[derive(Debug)]
+struct Stores {
+    values: Vec<(Label, Result<Box<[u8]>, Fault>)>,
+    bytes: usize,
+    journal_room: u64,
+}
+
+impl Stores {
+    /// Keeps what a call came to; the number of the new value.
+    fn keep(&mut self, executed: Executed) -> Result<u64, Fault> {
+        let label = executed.label();
+        let result = match executed.value() {
+            Ok(Done { payload, .. }) => Ok(payload.clone().into_boxed_slice()),
+            Err(fault) => Err(*fault),
+        };
+        let size = result.as_ref().map_or(0, |bytes| bytes.len());
+        let total = self.bytes.saturating_add(size);
+        if total > HELD_BYTES {
+            return Err(Fault::NoRoom);
+        }
+        self.bytes = total;
+        self.values.push((label, result));
+        u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
+    }
+}
+
+impl Facts for Stores {
+    fn held(&self, number: u64) -> Option<Held<'_>> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let (label, value) = self.values.get(index)?;
+        Some(match value {
+            Ok(bytes) => Held { label: *label, bytes, fault: None },
+            Err(fault) => Held { label: *label, bytes: &[], fault: Some(*fault) },
+        })
+    }
+
+    fn journal_room(&self) -> u64 {
+        self.journal_room
+    }
+
+    /// No store keeps creators yet, so nothing counts as own.
+    fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
+        false
+    }
+}
