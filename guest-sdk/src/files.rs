@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn file_is_read_in_pieces_to_its_end() {
         for length in [0, 5, REPLY - 1, REPLY, REPLY + 1, 3 * REPLY] {
-            let file: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let file: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let content = file.clone();
             let door = move |sentence: &[u8]| {
                 let call: Value = serde_json::from_slice(sentence).unwrap();
@@ -136,7 +136,7 @@ mod tests {
             let after = call["arguments"]["after"].as_str().unwrap();
             let page = all.iter().filter(|name| name.as_str() > after).take(limit);
             let entry = |name| json!({"name": name, "kind": "file", "size": 1, "modified": 0});
-            Ok(framed(Form::Json, Value::from_iter(page.map(entry)).to_string().as_bytes()))
+            Ok(framed(Form::Json, page.map(entry).collect::<Value>().to_string().as_bytes()))
         };
         let entries = with_door(door, || list_all("/data")).unwrap();
         assert!(entries.iter().map(|entry| &entry.name).eq(&names));
