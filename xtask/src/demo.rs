@@ -20,9 +20,25 @@ pub(crate) fn run() -> Result<(), Failure> {
     let agent = build_guest(&synapse, &librarian)?;
     let notes = scratch_copy(&librarian.join("sample"))?;
     println!("the notes are in {}", notes.display());
-    let mut dir = notes.into_os_string();
+    let grant = librarian.join("grant.toml");
+    let mut dir = notes.clone().into_os_string();
     dir.push("=/data");
-    done(Command::new(&synapse).arg("run").arg(agent).arg(TASK).arg("--dir").arg(dir))
+    for task in TASKS {
+        println!("\n> {task}");
+        let mut run = Command::new(&synapse);
+        done(
+            run.arg("run").arg(&agent).arg(task).arg("--dir").arg(&dir).arg("--grant").arg(&grant),
+        )?;
+    }
+    let kept = fs::read_to_string(notes.join("welcome.md"));
+    if kept.is_err() {
+        return Err("a note that the door had refused to delete is gone\nthis is a bug".to_owned());
+    }
+    println!("\nwhat the log says of the last run, and whether it is as written:");
+    for verb in ["show", "verify"] {
+        done(Command::new(&synapse).arg("audit").arg(verb).arg("latest"))?;
+    }
+    Ok(())
 }
 
 /// Builds a package and says where its component stands.
@@ -70,7 +86,11 @@ fn unwritable(path: &Path, why: &io::Error) -> Failure {
     format!("`{}` could not be made: {why}\ncheck who owns it", path.display())
 }
 
-const TASK: &str = "Write an index of the notes in /data and move duplicates aside.";
+/// What the librarian is asked: work that passes, then one try at each gate.
+const TASKS: [&str; 2] = [
+    "Write an index of the notes in /data and move duplicates aside.",
+    "Index again, show the gates, then delete /data/welcome.md",
+];
 
 #[cfg(test)]
 mod tests {

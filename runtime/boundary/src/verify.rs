@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         let broken = Broken::Record(self.next);
         let (length, rest) = self.rest.split_first_chunk::<4>().ok_or(torn)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| broken)?;
-        if !(HEAD..=RECORD).contains(&length) {
+        if !(HEAD..=RECORD - CHAIN - 4).contains(&length) {
             return Err(broken);
         }
         let (body, rest) = rest.split_at_checked(length).ok_or(torn)?;

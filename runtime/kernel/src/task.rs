@@ -167,7 +167,16 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
         }
         if hold {
-            let number = self.stores.keep(executed).map_err(Fault::number)?;
+            // Whether it fits depends on its size, so a full store says what a
+            // release would have.
+            let label = executed.label();
+            let number = match self.stores.keep(executed) {
+                Ok(number) => number,
+                Err(fault) => {
+                    self.mark.absorb(label);
+                    return Err(fault.number());
+                }
+            };
             self.tell(&seen, record, 0, 0, true);
             return Ok(self.frame(Form::Held, &number.to_le_bytes()));
         }

@@ -1,0 +1,249 @@
+//! What stands in the folder: notes, sizes, links, digests, duplicates.
+//!
+//! # Not here
+//! How it is written down (`index`).
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use sha2::{Digest, Sha256};
+use synapse_guest::calls::{self, EntryKind};
+use synapse_guest::{Error, files};
+
+/// The folder.
+pub(crate) const ROOT: &str = "/data";
+/// Where the index goes.
+pub(crate) const INDEX: &str = "/data/INDEX.md";
+/// Where duplicates go.
+pub(crate) const DUPLICATES: &str = "/data/duplicates";
+/// Bytes of a file that are looked at for its heading and links.
+const HEAD: u64 = 1 << 20;
+/// Files up to this size are compared byte for byte, by digest.
+const COMPARED: u64 = 64 << 20;
+/// The code of a spent budget: nothing more can be read.
+const SPENT: u32 = 203;
+
+/// One file.
+pub(crate) struct Note {
+    pub(crate) path: String,
+    pub(crate) size: u64,
+    pub(crate) title: String,
+    pub(crate) heading: String,
+    pub(crate) links: Vec<String>,
+    digest: Option<[u8; 32]>,
+    /// The first file with the same bytes.
+    pub(crate) copy_of: Option<usize>,
+}
+
+/// All of the folder.
+pub(crate) struct Shelf {
+    pub(crate) notes: Vec<Note>,
+    /// How many entries were passed over, and why.
+    pub(crate) skipped: BTreeMap<String, u64>,
+    pub(crate) moved: u64,
+}
+
+impl Shelf {
+    /// Reads the folder, in order of path.
+    pub(crate) fn walk() -> Self {
+        let mut shelf = Self { notes: Vec::new(), skipped: BTreeMap::new(), moved: 0 };
+        let mut folders = Vec::from([ROOT.to_string()]);
+        while let Some(folder) = folders.pop() {
+            match files::list_all(&folder) {
+                Ok(entries) => {
+                    for entry in entries {
+                        let path = format!("{folder}/{}", entry.name);
+                        shelf.take(&mut folders, path, &entry);
+                    }
+                }
+                Err(why) => shelf.skip("folder", why),
+            }
+        }
+        shelf.notes.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut sizes = BTreeMap::new();
+        for note in &shelf.notes {
+            *sizes.entry(note.size).or_insert(0u64) += 1;
+        }
+        for at in 0..shelf.notes.len() {
+            if !shelf.read(at, &sizes) {
+                break;
+            }
+        }
+        shelf.pair();
+        shelf
+    }
+
+    fn take(&mut self, folders: &mut Vec<String>, path: String, entry: &calls::Entry) {
+        if path == INDEX || path == DUPLICATES {
+            return;
+        }
+        if entry.name.starts_with('.') {
+            return self.count("hidden");
+        }
+        match entry.kind {
+            EntryKind::Directory => folders.push(path),
+            EntryKind::File => {
+                let title = entry.name.clone();
+                let size = entry.size;
+                self.notes.push(Note {
+                    path,
+                    size,
+                    title,
+                    heading: String::new(),
+                    links: Vec::new(),
+                    digest: None,
+                    copy_of: None,
+                });
+            }
+            EntryKind::Link => self.count("symbolic link"),
+            EntryKind::Other => self.count("special file"),
+        }
+    }
+
+    /// Reads one file; `false` once the budget is spent.
+    fn read(&mut self, at: usize, sizes: &BTreeMap<u64, u64>) -> bool {
+        let Some(note) = self.notes.get_mut(at) else { return true };
+        let head = match calls::fs_read(&note.path, 0, HEAD) {
+            Ok(head) => head,
+            Err(why) => {
+                self.skip("file", why);
+                return why.number() != SPENT;
+            }
+        };
+        if let Ok(text) = core::str::from_utf8(&head) {
+            note.heading = heading(text);
+            note.links = links(text);
+        }
+        let twin = sizes.get(&note.size).is_some_and(|count| *count > 1);
+        if note.size > 0 && twin && note.size <= COMPARED {
+            note.digest = digest(&note.path, head, note.size).ok();
+        }
+        true
+    }
+
+    fn pair(&mut self) {
+        let mut first = BTreeMap::new();
+        for (at, note) in self.notes.iter_mut().enumerate() {
+            if let Some(digest) = note.digest {
+                let original = *first.entry(digest).or_insert(at);
+                note.copy_of = (original != at).then_some(original);
+            }
+        }
+    }
+
+    /// Moves every later copy aside, under its own relative path.
+    pub(crate) fn move_duplicates(&mut self) {
+        let mut failed = Vec::new();
+        for note in &mut self.notes {
+            if note.copy_of.is_none() {
+                continue;
+            }
+            let relative = note.path.strip_prefix(ROOT).unwrap_or(&note.path);
+            let aside = format!("{DUPLICATES}{relative}");
+            match calls::fs_move(&note.path, &aside) {
+                Ok(()) => {
+                    note.path = aside;
+                    self.moved += 1;
+                }
+                Err(why) => failed.push(why),
+            }
+        }
+        for why in failed {
+            self.skip("move", why);
+        }
+    }
+
+    /// Links whose target is not on the shelf: note, link.
+    pub(crate) fn broken(&self) -> Vec<(&str, &str)> {
+        let known: Vec<&str> = self.notes.iter().map(|note| note.path.as_str()).collect();
+        let is_known = |path: &str| known.contains(&path);
+        let mut out = Vec::new();
+        for note in &self.notes {
+            for link in &note.links {
+                if !resolve(&note.path, link).is_some_and(|path| is_known(&path)) {
+                    out.push((note.path.as_str(), link.as_str()));
+                }
+            }
+        }
+        out
+    }
+
+    /// What was found, for people.
+    pub(crate) fn summary(&self) -> String {
+        let copies = self.notes.iter().filter(|note| note.copy_of.is_some()).count();
+        let mut out = format!(
+            "{} files, {copies} exact duplicates ({} moved aside), {} broken links\n",
+            self.notes.len(),
+            self.moved,
+            self.broken().len()
+        );
+        for (why, count) in &self.skipped {
+            out.push_str(&format!("passed over: {count} × {why}\n"));
+        }
+        out
+    }
+
+    fn count(&mut self, why: &str) {
+        *self.skipped.entry(why.to_string()).or_insert(0) += 1;
+    }
+
+    fn skip(&mut self, what: &str, why: Error) {
+        let why = format!("{what} {}", crate::told(why));
+        *self.skipped.entry(why).or_insert(0) += 1;
+    }
+}
+
+fn digest(path: &str, head: Vec<u8>, size: u64) -> Result<[u8; 32], Error> {
+    let mut hash = Sha256::new();
+    let mut read = head.len() as u64;
+    hash.update(head);
+    while read < size {
+        let piece = calls::fs_read(path, read, HEAD)?;
+        if piece.is_empty() {
+            break;
+        }
+        read += piece.len() as u64;
+        hash.update(piece);
+    }
+    Ok(hash.finalize().into())
+}
+
+fn heading(text: &str) -> String {
+    let line = text.lines().find(|line| line.starts_with('#')).unwrap_or_default();
+    line.trim_start_matches('#').trim().chars().take(200).collect()
+}
+
+/// Targets of Markdown links to other files: no scheme, no bare anchor.
+fn links(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for part in text.split("](").skip(1).take(1000) {
+        let Some((target, _)) = part.split_once(')') else { continue };
+        let target = target.split(['#', ' ']).next().unwrap_or_default();
+        let foreign = target.contains(':') || target.contains('\n') || target.len() > 500;
+        if !target.is_empty() && !foreign {
+            out.push(target.to_string());
+        }
+    }
+    out
+}
+
+/// The path that a link in a note names; `None` above the folder.
+fn resolve(note: &str, link: &str) -> Option<String> {
+    let mut parts: Vec<&str> = note.split('/').collect();
+    parts.pop();
+    if link.starts_with('/') {
+        parts = Vec::from(["", "data"]);
+    }
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}

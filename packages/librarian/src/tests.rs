@@ -1,0 +1,135 @@
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::cell::RefCell;
+
+use synapse_guest::abi::reply::{Form, Mark, header};
+use synapse_guest::serde_json::{self, Value};
+use synapse_guest::testing::with_door;
+
+use super::work;
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// A door over a map of files that refuses every deletion, as gate 3 would.
+fn answer(files: &RefCell<Files>, sentence: &[u8]) -> Result<Vec<u8>, u32> {
+    let call: Value = serde_json::from_slice(sentence).map_err(|_| 101u32)?;
+    let arguments = &call["arguments"];
+    let text = |name: &str| arguments[name].as_str().unwrap_or_default().to_string();
+    let mut files = files.borrow_mut();
+    let (form, payload) = match call["name"].as_str().unwrap_or_default() {
+        "console_write" => (Form::Nothing, Vec::new()),
+        "fs_delete" => return Err(301),
+        "fs_list" => {
+            let folder = format!("{}/", text("path"));
+            let mut names = BTreeMap::new();
+            for (path, bytes) in files.iter() {
+                if let Some(rest) = path.strip_prefix(&folder) {
+                    let (name, kind) = match rest.split_once('/') {
+                        Some((name, _)) => (name, "directory"),
+                        None => (rest, "file"),
+                    };
+                    names.insert(name.to_string(), (kind, bytes.len()));
+                }
+            }
+            let entries: Vec<Value> = names
+                .iter()
+                .filter(|(name, _)| **name > text("after"))
+                .map(|(name, (kind, size))| {
+                    serde_json::json!({"name": name, "kind": kind, "size": size, "modified": 0})
+                })
+                .collect();
+            (Form::Json, Value::from(entries).to_string().into_bytes())
+        }
+        "fs_read" => match files.get(&text("path")) {
+            Some(bytes) => (Form::Bytes, bytes.clone()),
+            None => return Err(401),
+        },
+        "fs_write" => {
+            let content = text("content").into_bytes();
+            let file = files.entry(text("path")).or_default();
+            if arguments["mode"] == "replace" {
+                file.clear();
+            }
+            file.extend(content);
+            (Form::Nothing, Vec::new())
+        }
+        "fs_move" => {
+            let bytes = files.remove(&text("from")).ok_or(502u32)?;
+            files.insert(text("to"), bytes);
+            (Form::Nothing, Vec::new())
+        }
+        _ => return Err(201),
+    };
+    Ok([&header(form, Mark::Ingested)[..], &payload].concat())
+}
+
+fn run(task: &str) -> (String, Files) {
+    let files: Files = [
+        ("/data/a.md", &b"# Apples | pears\n[b](sub/b.md) [gone](gone.md) [web](https://x.y/)"[..]),
+        ("/data/copy.md", b"same bytes"),
+        ("/data/sub/b.md", b"## Second\n[up](../a.md)"),
+        ("/data/sub/copy.md", b"same bytes"),
+        ("/data/sub/image.bin", &[0xff, 0xfe, 0x00]),
+        ("/data/empty.md", b""),
+        ("/data/none.txt", b""),
+    ]
+    .map(|(path, bytes)| (path.to_string(), bytes.to_vec()))
+    .into();
+    let files = RefCell::new(files);
+    let shared: &'static RefCell<Files> = alloc::boxed::Box::leak(alloc::boxed::Box::new(files));
+    let summary = with_door(|sentence| answer(shared, sentence), || work(task)).unwrap();
+    (String::from_utf8(summary).unwrap(), shared.borrow().clone())
+}
+
+#[test]
+fn the_index_has_headings_links_and_duplicates_and_nothing_moves_unasked() {
+    let (summary, files) = run("Write an index.");
+    assert!(
+        summary.starts_with("7 files, 1 exact duplicates (0 moved aside), 1 broken links"),
+        "{summary}"
+    );
+    let index = String::from_utf8(files["/data/INDEX.md"].clone()).unwrap();
+    assert!(
+        index.contains("| a.md | a.md | 65 | Apples \\| pears | sub/b.md, gone.md |"),
+        "{index}"
+    );
+    assert!(index.contains("- a.md: gone.md\n"), "{index}");
+    assert!(index.contains("- sub/copy.md is a copy of copy.md\n"), "{index}");
+    assert!(index.contains("| sub/image.bin | image.bin | 3 |  |  |"), "{index}");
+    assert_eq!(files.len(), 8);
+}
+
+#[test]
+fn later_copies_move_aside_under_their_own_path() {
+    let (summary, files) = run("Please index, and move duplicates aside.");
+    assert!(summary.contains("(1 moved aside)"), "{summary}");
+    assert_eq!(files["/data/duplicates/sub/copy.md"], b"same bytes");
+    assert!(files.contains_key("/data/copy.md") && !files.contains_key("/data/sub/copy.md"));
+}
+
+#[test]
+fn a_refused_deletion_is_said_so_with_its_gate_and_number() {
+    let (summary, files) = run("index, then delete /data/a.md");
+    assert!(
+        summary.contains(
+            "could not delete /data/a.md: refused by gate 3, destructive after reading [301]"
+        ),
+        "{summary}"
+    );
+    assert!(files.contains_key("/data/a.md"));
+}
+
+#[test]
+fn every_gate_is_tried_and_its_answer_told() {
+    let (summary, _) = run("show the gates");
+    for (what, code) in [
+        ("an unfinished sentence", "refused by gate 1, malformed [101]"),
+        ("a fetch that is not granted", "refused by gate 2, not granted [201]"),
+        ("a deletion after reading", "refused by gate 3, destructive after reading [301]"),
+        ("a path that climbs out", "refused by gate 4, out of scope [401]"),
+    ] {
+        assert!(summary.contains(&format!("{what}: {code}")), "{what}: {summary}");
+    }
+}
