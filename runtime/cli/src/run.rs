@@ -76,7 +76,8 @@ impl Run {
             cancel: Arc::clone(&cancel),
         })
         .map_err(|why| why.to_string())?;
-        let cancelled = cancel.load(Ordering::Relaxed);
+        // An answer that was given before the signal arrived is an answer.
+        let cancelled = cancel.load(Ordering::Relaxed) && summary.answer.is_err();
         let printed = if self.json {
             output::say(&output::json(&object(&summary, cancelled)))
         } else {
