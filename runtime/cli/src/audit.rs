@@ -201,7 +201,8 @@ fn verify(found: &Found, json: bool) -> Result<ExitCode, AuditError> {
             Err(what) => broken = Some(what),
         }
     }
-    let chain = output::hex(&reader.chain());
+    // By its full name: an iterator has another `chain`.
+    let chain = output::hex(&Reader::chain(&reader));
     let sound = broken.is_none() && ended;
     if json {
         let (what, number) = match broken {
@@ -328,7 +329,7 @@ fn told(record: &Record<'_>) -> String {
         told.push_str(" bytes");
     }
     if let (Kind::Outcome, Some(cause)) = (record.kind, record.cause) {
-        told.push_str(&format!(" (of #{cause})"));
+        told = format!("{told} (of #{cause})");
     }
     told
 }

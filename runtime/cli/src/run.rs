@@ -15,6 +15,7 @@ use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use synapse_abi::code;
+use synapse_abi::registry::Ingest;
 use synapse_boundary::Integrity;
 use synapse_host::render::{self, Stream};
 use synapse_host::run::{self, MountOption, Options, Summary};
@@ -75,7 +76,8 @@ impl Run {
             cancel: Arc::clone(&cancel),
         })
         .map_err(|why| why.to_string())?;
-        let cancelled = cancel.load(Ordering::Relaxed);
+        // An answer that was given before the signal arrived is an answer.
+        let cancelled = cancel.load(Ordering::Relaxed) && summary.answer.is_err();
         let printed = if self.json {
             output::say(&output::json(&object(&summary, cancelled)))
         } else {
@@ -132,10 +134,10 @@ fn line(crossing: &Crossing<'_>) -> String {
         (_, _) => format!("failed: {named} [{number}]"),
     };
     let held = if crossing.held { "  [held]" } else { "" };
-    let mark = match crossing.mark {
-        Integrity::Ingested if number == 0 => "  [read from outside]",
-        Integrity::Ingested | Integrity::User | Integrity::System => "",
-    };
+    // The mark stays risen: what matters here is the call that brings text in.
+    let brings = crossing.primitive.is_some_and(|found| found.row().ingest == Ingest::Yes);
+    let outside = number == 0 && brings && crossing.mark == Integrity::Ingested;
+    let mark = if outside { "  [read from outside]" } else { "" };
     format!("#{} {name}{space}{target}  {what}{held}{mark}", crossing.record)
 }
 
@@ -244,6 +246,7 @@ mod tests {
                 301,
                 "#12 fs_delete /data/x  refused by gate 3 (label): destructive after reading [301]",
             ),
+            (Primitive::FsWrite, "/data/c", 0, "#12 fs_write /data/c  ok 5,120 bytes"),
             (Primitive::FsRead, "/data/b", 502, "#12 fs_read /data/b  failed: not found [502]"),
             (
                 Primitive::ClockRead,

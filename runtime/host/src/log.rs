@@ -258,7 +258,7 @@ mod tests {
         assert_eq!(length(), 7);
         sink.append(b"synced", Durability::Synced).unwrap();
         assert_eq!(length(), 13);
-        sink.append(&[0; FULL], Durability::Soon).unwrap();
+        sink.append(&vec![0; FULL], Durability::Soon).unwrap();
         assert_eq!(length(), 13 + 65_536);
         sink.append(b"soon", Durability::Soon).unwrap();
         for _ in 0..50 {
