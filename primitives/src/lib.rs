@@ -7,7 +7,7 @@
 //! they share is asserted against both by one table.
 //!
 //! # Reading order
-//! [`platform`] (the verbs), [`execute`] (one match over the 26), [`memory`] (the
+//! [`platform`] (the verbs), [`execute()`] (one match over the 26), [`memory`] (the
 //! semantics in their shortest form), [`disk`] (the same on a real file system).
 //!
 //! # Trust
