@@ -2,3 +2,4 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod admit;
+mod door;

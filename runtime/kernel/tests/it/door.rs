@@ -1,0 +1,256 @@
+//! The door, end to end below the engine: sentences in, records and codes out.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::vec::Vec;
+
+use spin::Mutex;
+use synapse_abi::reply::{Form, Frame, Mark};
+use synapse_boundary::record::{Durability, Kind, SinkFailed};
+use synapse_boundary::verify::{Broken, Reader, Record};
+use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_kernel::engine::Door;
+use synapse_kernel::grant::Grant;
+use synapse_kernel::task::{Parts, Task};
+use synapse_primitives::memory::Memory;
+use synapse_primitives::mounts::Access;
+
+const GRANT: &str = r#"
+version = 1
+primitives = ["console_write", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_move", "fs_delete", "value_read", "channel_read", "tool_use"]
+deny = ["/data/private/**"]
+[[paths]]
+path = "/data/**"
+rights = ["list", "read", "write", "delete"]
+[budget]
+calls = 40
+"#;
+
+/// Keeps every frame, and fails once it is told to.
+#[derive(Clone, Default)]
+struct Tape(Arc<Mutex<(Vec<u8>, Option<usize>)>>);
+
+impl Sink for Tape {
+    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
+        let mut tape = self.0.lock();
+        if tape.1.is_some_and(|most| tape.0.len() + frame.len() > most) {
+            return Err(SinkFailed);
+        }
+        tape.0.extend_from_slice(frame);
+        Ok(())
+    }
+}
+
+struct World {
+    tape: Tape,
+    platform: Arc<Memory>,
+    task: Task<Memory, Tape>,
+    asked: usize,
+}
+
+impl World {
+    fn new(mark: Integrity) -> Self {
+        let platform = Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap());
+        platform.place("/data/a.md", b"alpha").unwrap();
+        platform.place("/data/private/b.md", b"beta").unwrap();
+        let tape = Tape::default();
+        let log = Arc::new(Mutex::new(Log::begin(tape.clone(), [7; 32]).unwrap()));
+        let task = Task::new(Parts {
+            id: 3,
+            mark: Label::new(mark, Secrecy::PROMPT, Origin::NONE),
+            grant: Arc::new(Grant::parse(GRANT).unwrap()),
+            journal_room: 1 << 20,
+            platform: Arc::clone(&platform),
+            log,
+            watch: Arc::new(|_| {}),
+            cancel: Arc::new(AtomicBool::new(false)),
+        });
+        Self { tape, platform, task, asked: 0 }
+    }
+
+    /// Submits one sentence; the in-memory platform never waits.
+    fn ask(&mut self, sentence: &str) -> Result<(Form, Mark, Vec<u8>), u32> {
+        self.asked += 1;
+        let mut crossing = std::pin::pin!(self.task.submit(sentence.as_bytes()));
+        let waker = std::task::Waker::noop();
+        let mut context = std::task::Context::from_waker(waker);
+        let std::task::Poll::Ready(answer) = crossing.as_mut().poll(&mut context) else {
+            unreachable!("nothing here waits")
+        };
+        let bytes = answer?.lower();
+        let frame = Frame::parse(&bytes).unwrap();
+        Ok((frame.form, frame.mark, frame.payload.to_vec()))
+    }
+
+    fn log(&self) -> Vec<u8> {
+        self.tape.0.lock().0.clone()
+    }
+}
+
+fn records(log: &[u8]) -> Vec<Record<'_>> {
+    Reader::new(log).collect::<Result<_, _>>().unwrap()
+}
+
+fn read(path: &str) -> std::string::String {
+    std::format!(r#"{{"name":"fs_read","arguments":{{"path":"{path}","offset":0,"length":9}}}}"#)
+}
+
+fn delete(path: &str) -> std::string::String {
+    std::format!(r#"{{"name":"fs_delete","arguments":{{"path":"{path}"}}}}"#)
+}
+
+#[test]
+fn i1_each_gate_refuses_what_is_its_own_and_an_earlier_gate_goes_first() {
+    let mut world = World::new(Integrity::Ingested);
+    let list = r#"{"name":"fs_search","arguments":{"path":"/etc","text":"x","offset":0}}"#;
+    let edit =
+        r#"{"name":"fs_write","arguments":{"path":"/data/SOUL.md","content":"x","mode":"create"}}"#;
+    for (sentence, code) in [
+        (r#"{"name":"fs_read""#, 101),
+        (r#"{"name":"no_such","arguments":{}}"#, 103),
+        (list, 201),
+        (r#"{"name":"value_read","arguments":{"value":{"$held":1},"offset":0,"length":1}}"#, 202),
+        (r#"{"name":"channel_read","arguments":{"channel":1,"max":1,"timeout":0}}"#, 202),
+        (&delete("/data/a.md"), 301),
+        // Out of scope as well: the label gate comes first.
+        (&delete("/etc/passwd"), 301),
+        (edit, 302),
+        (&read("/data/../etc/passwd"), 401),
+        (&read("/data/private/b.md"), 402),
+        (&read("data/a.md"), 403),
+        (&read("/../a"), 404),
+        (&read("/data/a."), 405),
+        (r#"{"name":"tool_use","arguments":{"tool":"mail/list","arguments":{}}}"#, 401),
+        (r#"{"warrant":"fs_delete","arguments":{"path":"/data/a.md"},"uses":1}"#, 310),
+    ] {
+        assert_eq!(world.ask(sentence).unwrap_err(), code, "{sentence}");
+    }
+    let log = world.log();
+    let records = records(&log);
+    assert!(records.iter().all(|record| record.kind == Kind::Decision && record.gate > 0));
+    assert_eq!(records.len(), world.asked);
+}
+
+#[test]
+fn i3_one_decision_record_for_each_attempt_and_an_outcome_for_each_executed_call() {
+    let mut world = World::new(Integrity::User);
+    let mut executed = 0;
+    for sentence in [
+        read("/data/a.md"),
+        read("/data/none.md"),
+        read("/etc/passwd"),
+        delete("/data/a.md"),
+        "nonsense".into(),
+        r#"{"name":"clock_read","arguments":{}}"#.into(),
+        r#"{"name":"fs_edit","arguments":{"path":"/data/a.md","old":"a","new":"b"}}"#.into(),
+    ] {
+        let answer = world.ask(&sentence);
+        executed += usize::from(!matches!(answer, Err(code) if code < 500));
+    }
+    let log = world.log();
+    let records = records(&log);
+    let count = |kind| records.iter().filter(|record| record.kind == kind).count();
+    assert_eq!(count(Kind::Decision), world.asked);
+    assert_eq!(count(Kind::Outcome), executed);
+    for outcome in records.iter().filter(|record| record.kind == Kind::Outcome) {
+        let decision = outcome.cause.unwrap();
+        assert!(decision < outcome.sequence, "the decision stands before the effect");
+    }
+}
+
+#[test]
+fn i3_nothing_happens_when_the_sink_takes_no_record() {
+    let mut world = World::new(Integrity::User);
+    let full = world.log().len();
+    world.tape.0.lock().1 = Some(full);
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 525);
+    assert_eq!(world.ask(&read("/data/a.md")).unwrap_err(), 525);
+    world.tape.0.lock().1 = None;
+    assert_eq!(world.ask(&read("/data/a.md")).unwrap_err(), 525, "a failed log stays failed");
+    let mut other = World::new(Integrity::User);
+    other.platform = world.platform;
+    assert_eq!(other.ask(&read("/data/a.md")).unwrap().2, b"alpha");
+}
+
+#[test]
+fn i6_reading_raises_the_mark_and_holding_does_not() {
+    let mut world = World::new(Integrity::User);
+    let held = read("/data/a.md").replace("}}", r#"},"hold":true}"#);
+    assert_eq!(world.ask(&held).unwrap(), (Form::Held, Mark::User, 1u64.to_le_bytes().to_vec()));
+    let missing = read("/data/none.md").replace("}}", r#"},"hold":true}"#);
+    let reply = world.ask(&missing).unwrap();
+    assert_eq!(reply, (Form::Held, Mark::User, 2u64.to_le_bytes().to_vec()));
+    let copy = r#"{"name":"fs_write","arguments":{"path":"/data/c.md","content":{"parts":["<",{"$held":1},">"]},"mode":"create"}}"#;
+    assert_eq!(world.ask(copy).unwrap().1, Mark::User);
+    // The held value's label counts for the call that names it, in any role.
+    let soul = copy.replace("c.md", "SOUL.md");
+    assert_eq!(world.ask(&soul).unwrap_err(), 302);
+    let release =
+        r#"{"name":"value_read","arguments":{"value":{"$held":1},"offset":1,"length":3}}"#;
+    assert_eq!(world.ask(release).unwrap(), (Form::Bytes, Mark::Ingested, b"lph".to_vec()));
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
+    let fault = release.replace("\"$held\":1", "\"$held\":2");
+    assert_eq!(world.ask(&fault).unwrap_err(), 502);
+    assert_eq!(world.ask(&read("/data/c.md")).unwrap().2, b"<alpha>");
+}
+
+#[test]
+fn i16_an_overwrite_after_reading_passes_while_the_journal_holds_what_it_displaces() {
+    let mut world = World::new(Integrity::Ingested);
+    let write =
+        r#"{"name":"fs_write","arguments":{"path":"/data/a.md","content":"new","mode":"replace"}}"#;
+    assert!(world.ask(write).is_ok());
+    let log = world.log();
+    let decision = records(&log)[0].sequence;
+    assert_eq!(world.platform.journaled(decision).unwrap(), b"alpha");
+}
+
+#[test]
+fn a_spent_budget_refuses_then_ends_the_turn() {
+    let mut world = World::new(Integrity::User);
+    let clock = r#"{"name":"clock_read","arguments":{}}"#;
+    for _ in 0..40 {
+        assert!(world.ask(clock).is_ok());
+    }
+    assert_eq!(world.ask(clock).unwrap_err(), 203);
+    assert!(!world.task.cancelled());
+    for _ in 0..100 {
+        assert_eq!(world.ask(clock).unwrap_err(), 203);
+    }
+    assert!(world.task.cancelled());
+}
+
+#[test]
+fn any_altered_byte_of_a_log_is_found_and_its_record_named() {
+    let mut world = World::new(Integrity::User);
+    let long = std::format!(
+        r#"{{"name":"console_write","arguments":{{"content":"{}"}}}}"#,
+        "x".repeat(70_000)
+    );
+    for sentence in [&read("/data/a.md"), "", &long, &delete("/data/a.md")] {
+        let _ = world.ask(sentence);
+    }
+    let log = world.log();
+    let ends: Vec<usize> = {
+        let mut reader = Reader::new(&log);
+        let mut at = 48;
+        std::iter::from_fn(|| {
+            let length = u32::from_le_bytes(log.get(at..at + 4)?.try_into().unwrap()) as usize;
+            reader.next()?.unwrap();
+            at += 4 + length + 32;
+            Some(at)
+        })
+        .collect()
+    };
+    assert_eq!(*ends.last().unwrap(), log.len());
+    for at in 0..log.len() {
+        let mut altered = log.clone();
+        altered[at] ^= 1 << (at % 8);
+        let broken = Reader::new(&altered).find_map(Result::err).unwrap();
+        let expected = ends.iter().position(|end| at < *end).unwrap() as u64;
+        match broken {
+            Broken::Header => assert!(at < 16, "byte {at}"),
+            Broken::Record(named) | Broken::Torn(named) => assert_eq!(named, expected, "byte {at}"),
+        }
+    }
+}
