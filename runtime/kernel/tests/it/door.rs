@@ -1,8 +1,7 @@
 //! The door, end to end below the engine: sentences in, records and codes out.
 
+use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::vec::Vec;
 
 use spin::Mutex;
 use synapse_abi::reply::{Form, Frame, Mark};
@@ -71,10 +70,10 @@ impl World {
     /// Submits one sentence; the in-memory platform never waits.
     fn ask(&mut self, sentence: &str) -> Result<(Form, Mark, Vec<u8>), u32> {
         self.asked += 1;
-        let mut crossing = std::pin::pin!(self.task.submit(sentence.as_bytes()));
-        let waker = std::task::Waker::noop();
-        let mut context = std::task::Context::from_waker(waker);
-        let std::task::Poll::Ready(answer) = crossing.as_mut().poll(&mut context) else {
+        let mut crossing = core::pin::pin!(self.task.submit(sentence.as_bytes()));
+        let waker = core::task::Waker::noop();
+        let mut context = core::task::Context::from_waker(waker);
+        let core::task::Poll::Ready(answer) = crossing.as_mut().poll(&mut context) else {
             unreachable!("nothing here waits")
         };
         let bytes = answer?.lower();
@@ -91,12 +90,12 @@ fn records(log: &[u8]) -> Vec<Record<'_>> {
     Reader::new(log).collect::<Result<_, _>>().unwrap()
 }
 
-fn read(path: &str) -> std::string::String {
-    std::format!(r#"{{"name":"fs_read","arguments":{{"path":"{path}","offset":0,"length":9}}}}"#)
+fn read(path: &str) -> String {
+    format!(r#"{{"name":"fs_read","arguments":{{"path":"{path}","offset":0,"length":9}}}}"#)
 }
 
-fn delete(path: &str) -> std::string::String {
-    std::format!(r#"{{"name":"fs_delete","arguments":{{"path":"{path}"}}}}"#)
+fn delete(path: &str) -> String {
+    format!(r#"{{"name":"fs_delete","arguments":{{"path":"{path}"}}}}"#)
 }
 
 #[test]
@@ -223,28 +222,26 @@ fn a_spent_budget_refuses_then_ends_the_turn() {
 #[test]
 fn any_altered_byte_of_a_log_is_found_and_its_record_named() {
     let mut world = World::new(Integrity::User);
-    let long = std::format!(
-        r#"{{"name":"console_write","arguments":{{"content":"{}"}}}}"#,
-        "x".repeat(70_000)
-    );
+    let long =
+        format!(r#"{{"name":"console_write","arguments":{{"content":"{}"}}}}"#, "x".repeat(70_000));
     for sentence in [&read("/data/a.md"), "", &long, &delete("/data/a.md")] {
         let _ = world.ask(sentence);
     }
-    let log = world.log();
+    let whole = world.log();
     let ends: Vec<usize> = {
-        let mut reader = Reader::new(&log);
+        let mut reader = Reader::new(&whole);
         let mut at = 48;
-        std::iter::from_fn(|| {
-            let length = u32::from_le_bytes(log.get(at..at + 4)?.try_into().unwrap()) as usize;
+        core::iter::from_fn(|| {
+            let length = u32::from_le_bytes(whole.get(at..at + 4)?.try_into().unwrap()) as usize;
             reader.next()?.unwrap();
             at += 4 + length + 32;
             Some(at)
         })
         .collect()
     };
-    assert_eq!(*ends.last().unwrap(), log.len());
-    for at in 0..log.len() {
-        let mut altered = log.clone();
+    assert_eq!(*ends.last().unwrap(), whole.len());
+    for at in 0..whole.len() {
+        let mut altered = whole.clone();
         altered[at] ^= 1 << (at % 8);
         let broken = Reader::new(&altered).find_map(Result::err).unwrap();
         let expected = ends.iter().position(|end| at < *end).unwrap() as u64;
