@@ -14,15 +14,15 @@ use synapse_kernel::engine::{Door, Ended, Engine, Reply, Trap, TurnLimits};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{sleep, timeout};
 
-static ENGINE: LazyLock<Wasmtime> = LazyLock::new(|| Wasmtime::new().unwrap());
+pub(crate) static ENGINE: LazyLock<Wasmtime> = LazyLock::new(|| Wasmtime::new().unwrap());
 
 /// Parts of a guest. Memory is one page; a bump allocator starts at 4096, the
 /// sentence `hello` stands at 1024, and both results are laid out at 512.
 #[derive(Clone, Copy)]
-struct Guest<'a> {
-    memory: &'a str,
+pub(crate) struct Guest<'a> {
+    pub(crate) memory: &'a str,
     realloc: &'a str,
-    items: &'a str,
+    pub(crate) items: &'a str,
     turn: &'a str,
     options: &'a str,
 }
@@ -86,12 +86,12 @@ impl Guest<'_> {
         engine.load(&admit(&self.bytes()).unwrap()).unwrap()
     }
 
-    fn load(self) -> Program {
+    pub(crate) fn load(self) -> Program {
         self.on(&ENGINE)
     }
 }
 
-fn turning(turn: &str) -> Guest<'_> {
+pub(crate) fn turning(turn: &str) -> Guest<'_> {
     Guest { turn, ..GUEST }
 }
 
@@ -129,7 +129,7 @@ impl Door for Memo {
 }
 
 /// One thread, so that a guest that keeps it stops everything else.
-fn one_thread() -> Runtime {
+pub(crate) fn one_thread() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
