@@ -76,7 +76,7 @@ fn docs() -> Result<Outcome, Failure> {
 }
 
 fn tests() -> Result<Outcome, Failure> {
-    done(&mut cargo("test --locked --profile ci")?).map(|()| Outcome::Done)
+    done(&mut cargo("test --locked --profile ci --workspace")?).map(|()| Outcome::Done)
 }
 
 fn toolchain() -> Result<Outcome, Failure> {

@@ -92,7 +92,7 @@ fn the_index_has_headings_links_and_duplicates_and_nothing_moves_unasked() {
     );
     let index = String::from_utf8(files["/data/INDEX.md"].clone()).unwrap();
     assert!(
-        index.contains("| a.md | a.md | 65 | Apples \\| pears | sub/b.md, gone.md |"),
+        index.contains("| a.md | a.md | 66 | Apples \\| pears | sub/b.md, gone.md |"),
         "{index}"
     );
     assert!(index.contains("- a.md: gone.md\n"), "{index}");
