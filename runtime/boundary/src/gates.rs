@@ -197,7 +197,12 @@ fn label<'s>(granted: Granted<'s>, request: &Request<'s>, facts: &impl Facts) ->
 /// What a justification from outside is enough for.
 fn untrusted(call: &Call<'_>, facts: &impl Facts) -> Cover {
     let mut own = true;
-    for path in targets(call, facts).filter_map(Result::ok) {
+    for target in targets(call, facts) {
+        // A path with a defect names nothing that the task could have made.
+        let Ok(path) = target else {
+            own = false;
+            continue;
+        };
         if call.primitive().row().harm != Harm::None && is_protected(&path) {
             return Cover::Pending(Refusal::Protected);
         }
