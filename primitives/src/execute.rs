@@ -65,23 +65,26 @@ where
     Labelled::new(result, label)
 }
 
-/// Where the reply's bytes, or the fault, came from.
+/// Where the reply's bytes, or the fault, came from. A fault carries the
+/// justification too: a value that the call names may be what decided it.
 fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
+    let source = source(authorized, facts, result);
+    if result.is_ok() { source } else { source.join(authorized.justification()) }
+}
+
+fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
     let origin = Origin::record(authorized.record());
     // Nobody has kept what stands in a file's history, so it may be anything
     // that the grant names.
     let secrecy = Secrecy::FILES.join(authorized.scope().named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
-    let outside = files.join(authorized.justification());
-    if let Err(Fault::Unsupported) = result {
-        return Label::SYSTEM;
-    }
     match authorized.call().primitive() {
-        Primitive::FsWrite | Primitive::FsEdit | Primitive::FsMove | Primitive::FsDelete => {
+        Primitive::FsRead | Primitive::FsList => files.join(authorized.justification()),
+        Primitive::FsWrite | Primitive::FsMove | Primitive::FsDelete => {
             if result.is_ok() {
                 Label::SYSTEM
             } else {
-                outside
+                files
             }
         }
         Primitive::ValueRead => authorized
@@ -90,10 +93,9 @@ fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, 
             .filter_map(|number| facts.held(number))
             .fold(Label::SYSTEM, |label, held| label.join(held.label)),
         Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
-        // From `ConsoleAsk` on no board executes them yet: what they answer
-        // today is `Unsupported`, and anything else would be from outside.
-        Primitive::FsRead
-        | Primitive::FsList
+        // No board executes these yet, which is the kernel's own word; anything
+        // else that they came to would be from outside.
+        Primitive::FsEdit
         | Primitive::FsSearch
         | Primitive::ConsoleAsk
         | Primitive::ValuePick
@@ -110,7 +112,10 @@ fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, 
         | Primitive::NetHttpGet
         | Primitive::NetHttpPost
         | Primitive::ToolUse
-        | Primitive::ToolCommit => outside,
+        | Primitive::ToolCommit => match result {
+            Err(Fault::Unsupported) => Label::SYSTEM,
+            Ok(_) | Err(_) => files.join(authorized.justification()),
+        },
     }
 }
 
@@ -158,16 +163,11 @@ where
             Ok(Done::NOTHING)
         }
         Primitive::ValueRead => {
-            let held = match call.call().argument(0) {
-                Argument::Held(held) => facts.held(held).ok_or(Fault::NoMatch)?,
-                _ => return Err(Fault::NoMatch),
+            let Argument::Held(held) = call.call().argument(0) else {
+                return Err(Fault::NoMatch);
             };
-            if let Some(fault) = held.fault {
-                return Err(fault);
-            }
-            let from = as_usize(number(call, 1)).min(held.bytes.len());
+            let rest = value(facts, held)?.get(as_usize(number(call, 1))..).unwrap_or_default();
             let length = as_usize(number(call, 2)).min(limits::REPLY);
-            let rest = held.bytes.get(from..).unwrap_or_default();
             let bytes = rest.get(..length).unwrap_or(rest);
             Ok(Done::new(Form::Bytes, bytes.to_vec()))
         }
@@ -200,8 +200,8 @@ async fn list<P: Platform, F: Facts + Sync>(
     let after = match call.call().argument(1) {
         Argument::Text(text) => text.decode(),
         Argument::Held(number) => {
-            let held = facts.held(number).ok_or(Fault::NoMatch)?;
-            Cow::Owned(String::from_utf8(held.bytes.to_vec()).map_err(|_| Fault::NotText)?)
+            let bytes = value(facts, number)?;
+            Cow::Owned(str::from_utf8(bytes).map_err(|_| Fault::NotText)?.into())
         }
         _ => Cow::Borrowed(""),
     };
@@ -231,17 +231,14 @@ async fn list<P: Platform, F: Facts + Sync>(
     Ok(Done::new(Form::Json, json.into_bytes()))
 }
 
-/// Whether a listing may show a name: not one that a deny entry covers.
+/// Whether a listing may show a name: not one that a deny entry covers. A name
+/// that no sentence can spell is shown, so that a guest can say it was there.
 fn is_shown(call: &Authorized<'_>, directory: &str, name: &str) -> bool {
-    let path = if directory.ends_with(name) { directory.into() } else { join(directory, name) };
+    let path = format!("{}/{name}", directory.trim_end_matches('/'));
     match NormalPath::parse(Cow::Owned(path)) {
         Ok(path) => call.scope().check(&path, Rights::NONE).is_ok(),
         Err(_) => true,
     }
-}
-
-fn join(directory: &str, name: &str) -> String {
-    format!("{}/{name}", directory.trim_end_matches('/'))
 }
 
 fn write_entry(json: &mut String, entry: &Entry) {
@@ -298,16 +295,16 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
     for piece in content.pieces() {
         match piece {
             Piece::Text(text) => bytes.extend_from_slice(text.decode().as_bytes()),
-            Piece::Held(number) => {
-                let held = facts.held(number).ok_or(Fault::NoMatch)?;
-                if let Some(fault) = held.fault {
-                    return Err(fault);
-                }
-                bytes.extend_from_slice(held.bytes);
-            }
+            Piece::Held(number) => bytes.extend_from_slice(value(facts, number)?),
         }
     }
     Ok(bytes)
+}
+
+/// The bytes of a held value, or the fault that it holds.
+fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
+    let held = facts.held(number).ok_or(Fault::NoMatch)?;
+    held.fault.map_or(Ok(held.bytes), Err)
 }
 
 fn as_u64(number: usize) -> u64 {

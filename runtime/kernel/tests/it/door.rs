@@ -16,8 +16,8 @@ use synapse_primitives::mounts::Access;
 
 const GRANT: &str = r#"
 version = 1
-primitives = ["console_write", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_move", "fs_delete", "value_read", "channel_read", "tool_use"]
-deny = ["/data/private/**"]
+primitives = ["console_write", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_move", "fs_delete", "value_read", "channel_create", "channel_read", "tool_use"]
+deny = ["/data/private/**", "/data/a", "**/.env"]
 [[paths]]
 path = "/data/**"
 rights = ["list", "read", "write", "delete"]
@@ -111,8 +111,9 @@ fn i1_each_gate_refuses_what_is_its_own_and_an_earlier_gate_goes_first() {
         (r#"{"name":"value_read","arguments":{"value":{"$held":1},"offset":0,"length":1}}"#, 202),
         (r#"{"name":"channel_read","arguments":{"channel":1,"max":1,"timeout":0}}"#, 202),
         (&delete("/data/a.md"), 301),
-        // Out of scope as well: the label gate comes first.
+        // Out of scope, or misspelt, as well: the label gate comes first.
         (&delete("/etc/passwd"), 301),
+        (&delete("/data/a."), 301),
         (edit, 302),
         (&read("/data/../etc/passwd"), 401),
         (&read("/data/private/b.md"), 402),
@@ -191,6 +192,54 @@ fn i6_reading_raises_the_mark_and_holding_does_not() {
     let fault = release.replace("\"$held\":1", "\"$held\":2");
     assert_eq!(world.ask(&fault).unwrap_err(), 502);
     assert_eq!(world.ask(&read("/data/c.md")).unwrap().2, b"<alpha>");
+}
+
+#[test]
+fn i5_a_fault_that_a_held_value_decided_raises_the_mark_as_its_release_would() {
+    let mut world = World::new(Integrity::User);
+    let missing = read("/data/none.md").replace("}}", r#"},"hold":true}"#);
+    assert_eq!(world.ask(&missing).unwrap().1, Mark::User);
+    let show = r#"{"name":"console_write","arguments":{"content":{"$held":1}}}"#;
+    assert_eq!(world.ask(show).unwrap_err(), 502);
+    assert_eq!(world.task.mark().integrity, Integrity::Ingested);
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
+}
+
+#[test]
+fn i5_a_fault_of_the_disk_raises_the_mark_whatever_its_number() {
+    for (sentence, code) in [
+        (r#"{"name":"fs_move","arguments":{"from":"/data/d","to":"/data/d/e"}}"#, 501),
+        (&delete("/data/none"), 502),
+    ] {
+        let mut world = World::new(Integrity::User);
+        world.platform.place("/data/d/x.md", b"x").unwrap();
+        assert_eq!(world.ask(sentence).unwrap_err(), code, "{sentence}");
+        assert_eq!(world.task.mark().integrity, Integrity::Ingested, "{sentence}");
+    }
+    // That the kernel has no such device is the kernel's own word.
+    let mut world = World::new(Integrity::User);
+    let pick = r#"{"name":"channel_create","arguments":{"kind":"bytes"}}"#;
+    assert_eq!(world.ask(pick).unwrap_err(), 501);
+    assert_eq!(world.task.mark().integrity, Integrity::User);
+}
+
+#[test]
+fn a_listing_shows_no_name_that_is_denied_however_the_folder_is_called() {
+    let mut world = World::new(Integrity::User);
+    for path in ["/data/a", "/data/x.env/.env", "/data/x.env/b"] {
+        world.platform.place(path, b"x").unwrap();
+    }
+    let mut names = |path: &str| {
+        let list =
+            format!(r#"{{"name":"fs_list","arguments":{{"path":"{path}","after":"","limit":9}}}}"#);
+        String::from_utf8(world.ask(&list).unwrap().2).unwrap()
+    };
+    let root = names("/data");
+    assert!(root.contains(r#""name":"a.md""#), "{root}");
+    assert!(!root.contains(r#""name":"a""#) && !root.contains("private"), "{root}");
+    let folder = names("/data/x.env");
+    assert!(folder.contains(r#""name":"b""#) && !folder.contains(".env"), "{folder}");
+    assert!(names("/data/a.md").contains(r#""name":"a.md""#), "a file gives its own entry");
 }
 
 #[test]
