@@ -22,7 +22,7 @@ use synapse_guest::abi::registry::Primitive;
 use synapse_guest::calls::{self, Mode};
 use synapse_guest::{Argument, Error, Sentence, Turn, files};
 
-use crate::shelf::{INDEX, Shelf};
+use crate::shelf::{INDEX, ROOT, Shelf};
 
 synapse_guest::agent!(turn);
 
@@ -40,7 +40,14 @@ pub fn turn(input: &[u8]) -> Result<Vec<u8>, u32> {
 
 fn work(task: &str) -> Result<String, Error> {
     let words = task.to_lowercase();
-    let mut shelf = Shelf::walk();
+    let mut shelf = match Shelf::walk() {
+        Ok(shelf) => shelf,
+        Err(why) => {
+            let said = format!("could not list {ROOT}: {}; nothing was changed\n", told(why));
+            calls::console_write(said.as_str())?;
+            return Ok(said);
+        }
+    };
     if words.contains("move duplicates") || words.contains("remove duplicates") {
         shelf.move_duplicates();
     }

@@ -3,7 +3,7 @@
 //! # Not here
 //! How it is written down (`index`).
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -47,17 +47,17 @@ pub(crate) struct Shelf {
 
 impl Shelf {
     /// Reads the folder, in order of path.
-    pub(crate) fn walk() -> Self {
+    ///
+    /// # Errors
+    /// The folder itself cannot be listed: what is in it is unknown, and an
+    /// index of nothing would be wrong.
+    pub(crate) fn walk() -> Result<Self, Error> {
         let mut shelf = Self { notes: Vec::new(), skipped: BTreeMap::new(), moved: 0 };
-        let mut folders = Vec::from([ROOT.to_string()]);
+        let mut folders = Vec::new();
+        shelf.take_all(&mut folders, ROOT, files::list_all(ROOT)?);
         while let Some(folder) = folders.pop() {
             match files::list_all(&folder) {
-                Ok(entries) => {
-                    for entry in entries {
-                        let path = format!("{folder}/{}", entry.name);
-                        shelf.take(&mut folders, path, &entry);
-                    }
-                }
+                Ok(entries) => shelf.take_all(&mut folders, &folder, entries),
                 Err(why) => shelf.skip("folder", why),
             }
         }
@@ -72,7 +72,13 @@ impl Shelf {
             }
         }
         shelf.pair();
-        shelf
+        Ok(shelf)
+    }
+
+    fn take_all(&mut self, folders: &mut Vec<String>, folder: &str, entries: Vec<calls::Entry>) {
+        for entry in entries {
+            self.take(folders, format!("{folder}/{}", entry.name), &entry);
+        }
     }
 
     fn take(&mut self, folders: &mut Vec<String>, path: String, entry: &calls::Entry) {
@@ -157,12 +163,11 @@ impl Shelf {
 
     /// Links whose target is not on the shelf: note, link.
     pub(crate) fn broken(&self) -> Vec<(&str, &str)> {
-        let known: Vec<&str> = self.notes.iter().map(|note| note.path.as_str()).collect();
-        let is_known = |path: &str| known.contains(&path);
+        let known: BTreeSet<&str> = self.notes.iter().map(|note| note.path.as_str()).collect();
         let mut out = Vec::new();
         for note in &self.notes {
             for link in &note.links {
-                if !resolve(&note.path, link).is_some_and(|path| is_known(&path)) {
+                if !resolve(&note.path, link).is_some_and(|path| known.contains(path.as_str())) {
                     out.push((note.path.as_str(), link.as_str()));
                 }
             }

@@ -133,3 +133,20 @@ fn every_gate_is_tried_and_its_answer_told() {
         assert!(summary.contains(&format!("{what}: {code}")), "{what}: {summary}");
     }
 }
+
+#[test]
+fn a_folder_that_cannot_be_listed_is_left_as_it_is() {
+    let door = |sentence: &[u8]| {
+        let call: Value = serde_json::from_slice(sentence).unwrap();
+        match call["name"].as_str().unwrap() {
+            "console_write" => Ok(header(Form::Nothing, Mark::User).to_vec()),
+            "fs_list" => Err(401),
+            other => unreachable!("{other} was called"),
+        }
+    };
+    let said = with_door(door, || work("show the gates, delete /data/a.md")).unwrap();
+    assert_eq!(
+        said,
+        "could not list /data: refused by gate 4, out of scope [401]; nothing was changed\n"
+    );
+}
