@@ -10,7 +10,6 @@
 //! # Not here
 //! The decision (boundary), the effect (primitives), the instance (engine).
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -23,9 +22,10 @@ use synapse_abi::reply::{self, Form};
 use synapse_boundary::record::{Durability, Event, Kind, tag};
 use synapse_boundary::sentence::{Argument, Sentence};
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Log, Mark, NormalPath, Opened, Request, Sink, Verdict, decide,
+    Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Verdict,
+    decide,
 };
-use synapse_primitives::{Done, Executed, Platform, execute};
+use synapse_primitives::{Executed, Platform, execute};
 
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
@@ -275,11 +275,7 @@ impl<'s> Seen<'s> {
 }
 
 /// One held value: its bytes, or the fault that came instead.
-#[derive(Debug)]
-struct Kept {
-    label: Label,
-    result: Result<Box<[u8]>, Fault>,
-}
+type Kept = Labelled<Result<Vec<u8>, Fault>>;
 
 /// A task's held values, and its part of the journal.
 #[derive(Debug)]
@@ -292,18 +288,13 @@ struct Stores {
 impl Stores {
     /// Keeps what a call came to; the number of the new value.
     fn keep(&mut self, executed: Executed) -> Result<u64, Fault> {
-        let label = executed.label();
-        let result = match executed.value() {
-            Ok(Done { payload, .. }) => Ok(payload.clone().into_boxed_slice()),
-            Err(fault) => Err(*fault),
-        };
-        let size = result.as_ref().map_or(0, |bytes| bytes.len());
-        let total = self.bytes.saturating_add(size);
+        let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
+        let total = self.bytes.saturating_add(kept.value().as_ref().map_or(0, Vec::len));
         if total > HELD_BYTES {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;
-        self.values.push(Kept { label, result });
+        self.values.push(kept);
         u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
     }
 }
@@ -311,11 +302,12 @@ impl Stores {
 impl Facts for Stores {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        let Kept { label, result } = self.values.get(index)?;
-        Some(match result {
-            Ok(bytes) => Held { label: *label, bytes, fault: None },
-            Err(fault) => Held { label: *label, bytes: &[], fault: Some(*fault) },
-        })
+        let kept = self.values.get(index)?;
+        let (bytes, fault) = match kept.value() {
+            Ok(bytes) => (&bytes[..], None),
+            Err(fault) => (&[][..], Some(*fault)),
+        };
+        Some(Held { label: kept.label(), bytes, fault })
     }
 
     fn journal_room(&self) -> u64 {
