@@ -202,29 +202,37 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     })
 }
 
-/// The two files that make an agent runnable.
+/// What makes an agent runnable, and nobody's to change while it runs.
 struct Package {
     component: PathBuf,
     grant: PathBuf,
+    /// The package's folder, where the agent came in one.
+    folder: Option<PathBuf>,
 }
 
 impl Package {
     fn find(options: &Options) -> Result<Self, RunError> {
-        let (component, beside) = if options.agent.is_dir() {
-            let folder = fs::canonicalize(&options.agent)
-                .map_err(|why| cannot("open the package", &options.agent, &why))?;
-            let name = folder.file_name().map(PathBuf::from).unwrap_or_default();
-            (folder.join(name.with_extension("wasm")), Some(folder.join("grant.toml")))
+        let folder = if options.agent.is_dir() {
+            let folder = fs::canonicalize(&options.agent);
+            Some(folder.map_err(|why| cannot("open the package", &options.agent, &why))?)
         } else {
-            (options.agent.clone(), None)
+            None
         };
+        let component = match &folder {
+            Some(folder) => {
+                let name = folder.file_name().map(PathBuf::from).unwrap_or_default();
+                folder.join(name.with_extension("wasm"))
+            }
+            None => options.agent.clone(),
+        };
+        let beside = folder.as_ref().map(|folder| folder.join("grant.toml"));
         let grant = options.grant.clone().or(beside).ok_or_else(|| {
             RunError(
                 "no grant was given, and an agent without one may do nothing; add `--grant FILE`"
                     .to_owned(),
             )
         })?;
-        Ok(Self { component, grant })
+        Ok(Self { component, grant, folder })
     }
 }
 
@@ -256,7 +264,8 @@ impl Counts {
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
     let state = run_dir.parent().and_then(Path::parent).unwrap_or(run_dir);
-    for path in [state, run_dir, &package.component, &package.grant] {
+    let files = [state, run_dir, &package.component, &package.grant];
+    for path in files.into_iter().chain(package.folder.as_deref()) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(
             Identity::of(&file)

@@ -22,3 +22,4 @@ fn out(output: &Output) -> String {
 fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
+mod run;
