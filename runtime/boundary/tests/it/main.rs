@@ -1,3 +1,4 @@
 //! The boundary's integration tests, one binary.
 
 mod grammar;
+mod url;
