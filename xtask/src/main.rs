@@ -9,6 +9,7 @@ mod demo;
 mod deny;
 mod setup;
 mod step;
+mod tcb;
 #[path = "../../runtime/cli/src/build/toolchain.rs"]
 mod toolchain;
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
+        Command::Tcb { json } => tcb::run(json),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,4 +50,10 @@ enum Command {
     Demo,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
+    /// Measures what decides, and fails if it is too large or hides something.
+    Tcb {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
 }
