@@ -1,0 +1,1 @@
+//! The generator refuses what an automaton would read otherwise than pest.
