@@ -10,8 +10,9 @@
 //! # Not here
 //! Determinism and tables (`table`).
 
+use core::error::Error;
+use core::fmt;
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::fmt;
 
 use pest_meta::ast::{Expr, Rule};
 use pest_meta::parser;
@@ -39,7 +40,7 @@ pub(crate) enum Fault {
     Repetition { rule: String, word: String },
 }
 
-impl std::error::Error for Fault {}
+impl Error for Fault {}
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,11 +7,11 @@
 //! # Not here
 //! The grammar and what may stand in it (`nfa`).
 
+use core::error::Error;
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
-use std::fmt::Write as _;
 
-use regex_automata::dfa::{Automaton as _, StartKind, dense};
+use regex_automata::dfa::dense::{Builder, Config, DFA};
+use regex_automata::dfa::{Automaton as _, StartKind};
 use regex_automata::nfa::thompson::{self, Transition};
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
@@ -19,13 +19,11 @@ use regex_automata::{Anchored, MatchKind};
 
 use crate::nfa::{Nfa, Node};
 
-/// `(low, high, state)`, by rising bytes.
-type Row = Vec<(u8, u8, u16)>;
-
-/// The smallest automaton without its dead state.
-#[derive(Clone, Debug)]
+/// The smallest automaton, without its dead state.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
-    pub(crate) rows: Vec<Row>,
+    /// For each state `(low, high, next state)`, by rising bytes.
+    pub(crate) rows: Vec<Vec<(u8, u8, u16)>>,
     pub(crate) start: u16,
     /// The first of the states at which a sentence is complete.
     pub(crate) complete: u16,
@@ -34,81 +32,65 @@ pub(crate) struct Table {
 impl Table {
     /// The smallest automaton of this language.
     pub(crate) fn new(nfa: &Nfa) -> Result<Self, Box<dyn Error>> {
-        let config = dense::Config::new()
+        let config = Config::new()
             .minimize(true)
             .accelerate(false)
             .match_kind(MatchKind::All)
             .start_kind(StartKind::Anchored);
-        let dfa = &dense::Builder::new().configure(config).build_from_nfa(&thompson(nfa)?)?;
+        let dfa = Builder::new().configure(config).build_from_nfa(&thompson(nfa)?)?;
         let start = dfa.start_state(&start::Config::new().anchored(Anchored::Yes))?;
-        let complete = |state: StateID| dfa.is_match_state(dfa.next_eoi_state(state));
-        let successors =
-            |state: StateID| (0..=u8::MAX).map(move |byte| (byte, dfa.next_state(state, byte)));
-        // Every node leads to an end, so only what is complete or leads on lives. The engine
-        // tells a match one byte late, in a state that does neither.
-        let lives = |state: StateID| {
-            complete(state) || successors(state).any(|(_, next)| !dfa.is_dead_state(next))
+        let states = met(&dfa, start);
+        let numbers: BTreeMap<StateID, usize> = states.iter().copied().zip(0..).collect();
+        let number = |state| match numbers.get(&state) {
+            Some(number) => u16::try_from(*number).map_err(|_| "it has more than 65,536 states"),
+            None => Err("it has no sentence"),
         };
-
-        let mut met = vec![start];
-        let mut known = BTreeSet::from([start]);
-        let mut at = 0;
-        while let Some(state) = met.get(at).copied() {
-            at += 1;
-            met.extend(
-                successors(state)
-                    .map(|(_, next)| next)
-                    .filter(|next| lives(*next) && known.insert(*next)),
-            );
-        }
-        met.sort_by_key(|state| complete(*state));
-        let incomplete = met.iter().filter(|state| !complete(**state)).count();
-        let mut numbers = BTreeMap::new();
-        for (number, state) in met.iter().enumerate() {
-            numbers.insert(*state, u16::try_from(number)?);
-        }
-
-        let row = |state| {
-            let mut row = Row::new();
-            for (byte, next) in successors(state) {
-                let Some(number) = numbers.get(&next).copied() else { continue };
+        let mut rows = Vec::new();
+        for state in &states {
+            let mut row: Vec<(u8, u8, u16)> = Vec::new();
+            for (byte, next) in successors(&dfa, *state).filter(|(_, next)| lives(&dfa, *next)) {
+                let next = number(next)?;
                 match row.last_mut() {
-                    Some((_, high, same))
-                        if *same == number && high.checked_add(1) == Some(byte) =>
-                    {
-                        *high = byte
-                    }
-                    _ => row.push((byte, byte, number)),
+                    Some((_, high, same)) if *same == next && *high + 1 == byte => *high = byte,
+                    _ => row.push((byte, byte, next)),
                 }
             }
-            row
-        };
-        Ok(Self {
-            rows: met.iter().map(|state| row(*state)).collect(),
-            start: numbers.get(&start).copied().ok_or("the grammar has no sentence")?,
-            complete: u16::try_from(incomplete)?,
-        })
-    }
-
-    /// The constants that the library includes.
-    pub(crate) fn source(&self) -> Result<String, Box<dyn Error>> {
-        let mut starts = vec![0_usize];
-        let mut ranges = String::new();
-        let mut count = 0_usize;
-        for row in &self.rows {
-            for range in row {
-                write!(ranges, "{range:?},")?;
-            }
-            count += row.len();
-            starts.push(count);
+            rows.push(row);
         }
-        Ok(format!(
-            "const FIRST: u16 = {};\nconst COMPLETE: u16 = {};\nstatic ROWS: [u32; {}] = {starts:?};\nstatic RANGES: [(u8, u8, u16); {count}] = [{ranges}];\n",
-            self.start,
-            self.complete,
-            starts.len(),
-        ))
+        let complete = states.iter().position(|state| complete(&dfa, *state));
+        let complete = u16::try_from(complete.ok_or("it has no sentence")?)?;
+        Ok(Self { rows, start: number(start)?, complete })
     }
+}
+
+/// The live and complete states that `start` leads to, the complete ones last.
+fn met(dfa: &DFA<Vec<u32>>, start: StateID) -> Vec<StateID> {
+    let mut states = vec![start];
+    let mut known = BTreeSet::from([start]);
+    let mut at = 0;
+    while let Some(state) = states.get(at).copied() {
+        let nexts = successors(dfa, state).map(|(_, next)| next);
+        states.extend(nexts.filter(|next| known.insert(*next) && lives(dfa, *next)));
+        at += 1;
+    }
+    states.sort_by_key(|state| complete(dfa, *state));
+    states
+}
+
+fn successors(dfa: &DFA<Vec<u32>>, state: StateID) -> impl Iterator<Item = (u8, StateID)> {
+    (0..=u8::MAX).map(move |byte| (byte, dfa.next_state(state, byte)))
+}
+
+/// Whether a sentence can go on from here or ends here.
+///
+/// Every node of the grammar leads to an end, so a step is enough to know. The
+/// engine tells a match one byte late, in a state that does neither.
+fn lives(dfa: &DFA<Vec<u32>>, state: StateID) -> bool {
+    complete(dfa, state) || successors(dfa, state).any(|(_, next)| !dfa.is_dead_state(next))
+}
+
+fn complete(dfa: &DFA<Vec<u32>>, state: StateID) -> bool {
+    dfa.is_match_state(dfa.next_eoi_state(state))
 }
 
 /// The same automaton in the terms of the engine that makes it deterministic.

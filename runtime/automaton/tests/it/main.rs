@@ -1,1 +1,9 @@
-//! The generator refuses what an automaton would read otherwise than pest.
+//! The tables, and the grammars that have none
+
+mod generator;
+mod language;
+
+#[path = "../../build/nfa.rs"]
+mod nfa;
+#[path = "../../build/table.rs"]
+mod table;
