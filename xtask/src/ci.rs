@@ -144,11 +144,7 @@ const STEPS: [(&str, Step); 10] = [
 
 /// What a board without an operating system is made of.
 const CORE: [&str; 5] = [
-    "synapse-abi",
-    "synapse-automaton",
-    "synapse-boundary",
-    "synapse-kernel",
-    "synapse-primitives",
+    "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-kernel", "synapse-primitives",
 ];
 
 #[cfg(test)]

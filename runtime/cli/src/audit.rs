@@ -4,7 +4,7 @@
 //! written by others, so all of it passes the renderer.
 //!
 //! # Not here
-//! The chain and the format (`synapse_boundary::verify`).
+//! The chain and the format (`synapse_kernel::verify`).
 
 use core::fmt;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use std::time::SystemTime;
 use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::Primitive;
 use synapse_boundary::record::{Kind, tag};
-use synapse_boundary::verify::{Broken, Reader, Record};
 use synapse_host::{log, render};
+use synapse_kernel::verify::{Broken, Reader, Record};
 
 use crate::output;
 

@@ -7,3 +7,4 @@ pub mod admit;
 pub mod engine;
 pub mod grant;
 pub mod task;
+pub mod verify;

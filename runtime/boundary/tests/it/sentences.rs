@@ -150,24 +150,8 @@ fn character(low: &str, high: &str, random: &mut Random) -> char {
 /// Damages a text in one to three places.
 pub(crate) fn mutate(text: &str, random: &mut Random) -> Vec<u8> {
     const TOKENS: &[&str] = &[
-        "{\"$held\":1}",
-        "\"\"",
-        "0",
-        "-0",
-        "00",
-        "65536",
-        "1.10",
-        "1e3",
-        "\\u0008",
-        "\\u000a",
-        "{}",
-        "[]",
-        ",",
-        "\"$a\"",
-        "\"$$a\"",
-        "{\"$select\":1,\"take\":\"a\"}",
-        "\u{7f}",
-        "é",
+        "{\"$held\":1}", "\"\"", "0", "-0", "00", "65536", "1.10", "1e3", "\\u0008", "\\u000a",
+        "{}", "[]", ",", "\"$a\"", "\"$$a\"", "{\"$select\":1,\"take\":\"a\"}", "\u{7f}", "é",
         "null",
     ];
     let mut bytes = text.as_bytes().to_vec();

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use spin::Mutex;
 use synapse_abi::reply::{Form, Frame, Mark};
 use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::verify::{Broken, Reader, Record};
 use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::task::{Parts, Task};
+use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
 
