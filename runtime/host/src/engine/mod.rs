@@ -22,7 +22,10 @@ mod pool;
 mod turn;
 
 use core::fmt;
+use std::sync::LazyLock;
+use std::time::Instant;
 
+use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::admit::{Admitted, EXPORT, IMPORT};
 use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, WasmList};
@@ -95,6 +98,13 @@ impl Engine for Wasmtime {
     ) -> (D, Result<Vec<u8>, Ended>) {
         turn::run(program, self.ticker.meter(limits.deadline), door, input, limits).await
     }
+}
+
+/// The other engine: guests on wasmi, timed by this machine's clock.
+#[must_use]
+pub fn interpreter() -> Interpreter {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    Interpreter::new(Time::Clock(|| START.elapsed()))
 }
 
 impl fmt::Debug for Wasmtime {
