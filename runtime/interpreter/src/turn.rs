@@ -94,7 +94,7 @@ impl<D: Door> Turn<'_, D> {
     async fn instantiate(&mut self, step: &Instantiate) -> Result<(), Ended> {
         let imports: Vec<_> =
             step.imports.iter().map(|source| self.find(source)).collect::<Result<_, _>>()?;
-        let instance = self.slice(0, |store| Instance::new(store, &step.module, &imports))?;
+        let instance = self.slice(0, |store| Instance::new(store, &step.code, &imports))?;
         self.instances.push(instance);
         if let Some(start) = &step.start {
             let start = instance.get_func(&self.store, start).ok_or(Ended::Engine)?;
@@ -332,10 +332,13 @@ async fn give_way() {
 
 /// Why wasmi could not go on.
 fn ended(why: &wasmi::Error) -> Ended {
-    if let ErrorKind::Instantiation(InstantiationError::ElementSegmentDoesNotFit { .. }) =
-        why.kind()
-    {
-        return Ended::Trap(Trap::IndirectCall);
+    use InstantiationError as I;
+    if let ErrorKind::Instantiation(why) = why.kind() {
+        return match why {
+            I::ElementSegmentDoesNotFit { .. } => Ended::Trap(Trap::IndirectCall),
+            I::TooManyTables | I::TooManyMemories => Ended::MemoryLimit,
+            _ => Ended::Engine,
+        };
     }
     Ended::Trap(match why.as_trap_code() {
         Some(TrapCode::StackOverflow) => return Ended::StackOverflow,
@@ -417,15 +420,20 @@ impl ResourceLimiter for Limiter {
         Ok(())
     }
 
+    /// The wiring counts them.
     fn instances(&self) -> usize {
         usize::MAX
     }
 
     fn tables(&self) -> usize {
-        usize::MAX
+        TABLES
     }
 
     fn memories(&self) -> usize {
-        usize::MAX
+        MEMORIES
     }
 }
+
+/// Tables and memories of one guest, as on wasmtime.
+const TABLES: usize = 16;
+const MEMORIES: usize = 4;
