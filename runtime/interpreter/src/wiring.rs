@@ -91,7 +91,7 @@ impl Wiring {
             }
         }
         let turn =
-            reader.turn.ok_or_else(|| unsupported("an exported `turn` that is no guest's"))?;
+            reader.turn.ok_or_else(|| unsupported("a `turn` that is no function of its own"))?;
         Ok(Self { steps: reader.steps, turn })
     }
 }
@@ -364,7 +364,7 @@ fn why(error: impl Display) -> String {
 }
 
 fn unsupported(what: &str) -> String {
-    format!("it holds {what}, which the interpreter does not run")
+    format!("the interpreter does not run {what}")
 }
 
 /// Core modules that a component may instantiate, as on wasmtime.

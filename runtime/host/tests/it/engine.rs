@@ -62,28 +62,29 @@ pub(crate) use under_both;
 #[derive(Clone, Copy)]
 pub(crate) struct Guest<'a> {
     pub(crate) memory: &'a str,
-    realloc: &'a str,
+    pub(crate) realloc: &'a str,
     pub(crate) items: &'a str,
-    turn: &'a str,
-    options: &'a str,
+    pub(crate) turn: &'a str,
+    pub(crate) options: &'a str,
 }
 
-const GUEST: Guest<'static> =
+pub(crate) const GUEST: Guest<'static> =
     Guest { memory: "1", realloc: BUMP, items: "", turn: ECHO, options: "" };
 
 const BUMP: &str = "global.get $top
     (global.set $top (i32.add (global.get $top) (local.get 3)))";
 
-const ECHO: &str = "(i32.store8 (i32.const 512) (i32.const 0))
+pub(crate) const ECHO: &str = "(i32.store8 (i32.const 512) (i32.const 0))
     (i32.store (i32.const 516) (local.get 0))
     (i32.store (i32.const 520) (local.get 1))
     i32.const 512";
 
 /// Sends `hello` and answers with what comes back, `Ok` or `Err`.
-const ASK: &str = "(call $door (i32.const 1024) (i32.const 5) (i32.const 512)) i32.const 512";
+pub(crate) const ASK: &str =
+    "(call $door (i32.const 1024) (i32.const 5) (i32.const 512)) i32.const 512";
 
 impl Guest<'_> {
-    fn bytes(self) -> Vec<u8> {
+    pub(crate) fn bytes(self) -> Vec<u8> {
         let Guest { memory, realloc, items, turn, options } = self;
         wat::parse_str(format!(
             r#"(component
@@ -137,15 +138,15 @@ pub(crate) fn turning(turn: &str) -> Guest<'_> {
 }
 
 /// A door that remembers what it was asked.
-struct Memo {
-    asked: Vec<Vec<u8>>,
+pub(crate) struct Memo {
+    pub(crate) asked: Vec<Vec<u8>>,
     reply: Result<&'static [u8], u32>,
     wait: Duration,
     cancel: Arc<AtomicBool>,
 }
 
 impl Memo {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             asked: Vec::new(),
             reply: Ok(b"a reply"),
@@ -174,7 +175,7 @@ pub(crate) fn one_thread() -> Runtime {
     Builder::new_current_thread().enable_time().build().unwrap()
 }
 
-const LIMITS: TurnLimits = TurnLimits {
+pub(crate) const LIMITS: TurnLimits = TurnLimits {
     memory_bytes: 4 << 20,
     table_elements: 1000,
     deadline: Duration::from_secs(20),
@@ -182,13 +183,16 @@ const LIMITS: TurnLimits = TurnLimits {
     answer_bytes: 1 << 20,
 };
 
-fn turn<E: Under>(program: &E::Program, limits: TurnLimits) -> (Memo, Result<Vec<u8>, Ended>) {
+pub(crate) fn turn<E: Under>(
+    program: &E::Program,
+    limits: TurnLimits,
+) -> (Memo, Result<Vec<u8>, Ended>) {
     one_thread().block_on(E::shared().turn(program, Memo::new(), b"the input", limits))
 }
 
 /// How a guest's turn ends, and with which calls; after it, a good guest on the
 /// same engine still works.
-fn ended<E: Under>(guest: Guest<'_>, limits: TurnLimits) -> (Vec<Vec<u8>>, Ended) {
+pub(crate) fn ended<E: Under>(guest: Guest<'_>, limits: TurnLimits) -> (Vec<Vec<u8>>, Ended) {
     let (door, result) = turn::<E>(&guest.load::<E>(), limits);
     let (after, answer) = turn::<E>(&GUEST.load::<E>(), LIMITS);
     assert_eq!(answer, Ok(b"the input".to_vec()));
@@ -196,7 +200,7 @@ fn ended<E: Under>(guest: Guest<'_>, limits: TurnLimits) -> (Vec<Vec<u8>>, Ended
     (door.asked, result.unwrap_err())
 }
 
-fn ends<E: Under>(guest: Guest<'_>, how: Ended) {
+pub(crate) fn ends<E: Under>(guest: Guest<'_>, how: Ended) {
     assert_eq!(ended::<E>(guest, LIMITS), (Vec::new(), how), "{}", guest.turn);
 }
 
