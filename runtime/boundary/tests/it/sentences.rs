@@ -152,10 +152,7 @@ pub(crate) fn mutate(text: &str, other: &str, random: &mut Random) -> Vec<u8> {
     const TOKENS: &[&str] = &[
         "{\"$held\":1}", "\"\"", "0", "-0", "00", "65536", "1.10", "1e3", "\\u0008", "\\u000a",
         "{}", "[]", ",", "\"$a\"", "\"$$a\"", "{\"$select\":1,\"take\":\"a\"}", "\u{7f}", "é",
-        "null",
-        ",\"hold\":true",
-        ",\"uses\":1",
-        ",\"arguments\":{",
+        "null", ",\"hold\":true", ",\"uses\":1", ",\"arguments\":{",
     ];
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {
