@@ -6,6 +6,7 @@ extern crate alloc;
 pub mod admit;
 pub mod bounds;
 pub mod engine;
+pub mod explain;
 pub mod grant;
 pub mod task;
 pub mod verify;
