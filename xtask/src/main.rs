@@ -7,6 +7,7 @@ mod cache;
 mod ci;
 mod demo;
 mod deny;
+mod firmware;
 mod setup;
 mod step;
 #[path = "../../runtime/cli/src/build/toolchain.rs"]
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
+        Command::Firmware { run } => firmware::run(run),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,4 +50,10 @@ enum Command {
     Demo,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
+    /// Builds the image of the bare machine.
+    Firmware {
+        /// Boots it in QEMU, in this terminal.
+        #[arg(long)]
+        run: bool,
+    },
 }

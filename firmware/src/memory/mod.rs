@@ -1,0 +1,2 @@
+//! Memory of the machine, and what the compiler expects to find there
+mod builtins;
