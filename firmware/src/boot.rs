@@ -14,14 +14,11 @@
 
 use core::arch::naked_asm;
 
-/// Room for the first page tables: one of the top, one below, four of 1 GiB.
-#[repr(C, align(4096))]
-struct Tables([u64; 6 * 512]);
-
-static mut TABLES: Tables = Tables([0; 6 * 512]);
+use crate::memory::Loaded;
+use crate::memory::paging::TABLES;
 
 /// Null, code and data; nothing else is left of segments in 64-bit mode.
-static SEGMENTS: [u64; 3] = [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff];
+pub(crate) static SEGMENTS: [u64; 3] = [0, 0x00af_9b00_0000_ffff, 0x00cf_9300_0000_ffff];
 
 #[repr(C, packed)]
 struct TablePointer {
@@ -114,8 +111,10 @@ unsafe extern "C" fn long_mode() -> ! {
     )
 }
 
-extern "C" fn enter(_magic: u32, _information: u32) -> ! {
-    crate::start()
+extern "C" fn enter(magic: u32, information: u32) -> ! {
+    // SAFETY: this is the one call, and the image has done nothing before it.
+    let memory = unsafe { Loaded::new() };
+    crate::start(memory, magic, information)
 }
 
 /// What tells a PVH loader where to enter: an ELF note of name `Xen`, type 18.

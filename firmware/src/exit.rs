@@ -6,10 +6,9 @@
 //! # Not here
 //! Ends of a guest: they are the turn's, and the image goes on.
 
-#[cfg(feature = "image")]
 use core::panic::PanicInfo;
 
-use crate::port;
+use crate::{port, println};
 
 /// How the image ends. The status of QEMU stands beside each.
 #[derive(Clone, Copy, Debug)]
@@ -17,8 +16,12 @@ use crate::port;
 pub(crate) enum Exit {
     /// As asked: 33.
     Success = 0x10,
+    /// It could not begin its work: 35.
+    Unable = 0x11,
     /// A bug of the image: 37.
     Panic = 0x12,
+    /// The processor found a fault, the end of the stack among them: 39.
+    Fault = 0x13,
 }
 
 /// Ends the image.
@@ -32,9 +35,9 @@ pub(crate) fn exit(how: Exit) -> ! {
 
 const DEBUG_EXIT: u16 = 0xf4;
 
-#[cfg(feature = "image")]
-#[panic_handler]
+#[cfg_attr(feature = "image", panic_handler)]
+#[cfg_attr(not(feature = "image"), expect(dead_code, reason = "a check has the host's own"))]
 fn panic(info: &PanicInfo<'_>) -> ! {
-    crate::println!("panic: {info}");
+    println!("panic: {info}");
     exit(Exit::Panic)
 }
