@@ -137,7 +137,13 @@ const STEPS: [(&str, Step); 9] = [
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 4] = ["synapse-abi", "synapse-boundary", "synapse-kernel", "synapse-primitives"];
+const CORE: [&str; 5] = [
+    "synapse-abi",
+    "synapse-boundary",
+    "synapse-interpreter",
+    "synapse-kernel",
+    "synapse-primitives",
+];
 
 #[cfg(test)]
 mod tests {

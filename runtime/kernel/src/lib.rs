@@ -4,6 +4,7 @@
 extern crate alloc;
 
 pub mod admit;
+pub mod bounds;
 pub mod engine;
 pub mod grant;
 pub mod task;
