@@ -7,4 +7,5 @@ pub mod admit;
 pub mod bounds;
 pub mod engine;
 pub mod grant;
+pub mod run;
 pub mod task;
