@@ -7,5 +7,6 @@ pub mod admit;
 pub mod bounds;
 pub mod engine;
 pub mod grant;
+pub mod replay;
 pub mod run;
 pub mod task;
