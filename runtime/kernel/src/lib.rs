@@ -7,6 +7,7 @@ pub mod admit;
 pub mod bounds;
 pub mod engine;
 pub mod grant;
+pub mod render;
 pub mod replay;
 pub mod run;
 pub mod task;
