@@ -11,3 +11,4 @@ pub mod render;
 pub mod replay;
 pub mod run;
 pub mod task;
+pub mod words;
