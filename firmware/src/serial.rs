@@ -12,6 +12,7 @@ use crate::port;
 
 const BASE: u16 = 0x3f8;
 const LINE_STATUS: u16 = BASE + 5;
+const RECEIVED: u8 = 1;
 const CAN_SEND: u8 = 1 << 5;
 /// Looks at a line that does not move before a byte is given up.
 const PATIENCE: u32 = 1 << 20;
@@ -23,8 +24,7 @@ pub(crate) fn init() {
     }
 }
 
-/// Sends bytes.
-pub(crate) fn send(bytes: &[u8]) {
+fn send(bytes: &[u8]) {
     for byte in bytes {
         let mut looks = 0;
         while port::read(LINE_STATUS) & CAN_SEND == 0 && looks < PATIENCE {
@@ -34,21 +34,36 @@ pub(crate) fn send(bytes: &[u8]) {
     }
 }
 
-/// The line as a place to format to: each line feed becomes two characters.
+/// A byte that has arrived.
+pub(crate) fn receive() -> Option<u8> {
+    match port::read(LINE_STATUS) {
+        // All bits set is what stands where no device is.
+        u8::MAX => None,
+        status if status & RECEIVED == 0 => None,
+        _ => Some(port::read(BASE)),
+    }
+}
+
+/// Sends text, each line feed as the two characters that a terminal wants.
+pub(crate) fn show(text: &str) {
+    for part in text.split_inclusive('\n') {
+        match part.strip_suffix('\n') {
+            Some(line) => {
+                send(line.as_bytes());
+                send(b"\r\n");
+            }
+            None => send(part.as_bytes()),
+        }
+    }
+}
+
+/// The line as a place to format to.
 #[derive(Debug)]
 pub(crate) struct Serial;
 
 impl Write for Serial {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        for part in text.split_inclusive('\n') {
-            match part.strip_suffix('\n') {
-                Some(line) => {
-                    send(line.as_bytes());
-                    send(b"\r\n");
-                }
-                None => send(part.as_bytes()),
-            }
-        }
+        show(text);
         Ok(())
     }
 }

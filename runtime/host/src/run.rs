@@ -134,7 +134,7 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     let order = Order {
         id,
         task: &options.task,
-        grant,
+        grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: disk,
         watch: Arc::new(move |crossing| {

@@ -33,7 +33,7 @@ pub struct Replay<'a> {
     /// The line that the human typed.
     pub task: &'a str,
     /// What the agent may do.
-    pub grant: Grant,
+    pub grant: Arc<Grant>,
     /// The files below `/data`, by their paths.
     pub files: &'a [(&'a str, &'a [u8])],
 }

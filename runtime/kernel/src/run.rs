@@ -36,7 +36,7 @@ pub struct Order<'a, P> {
     /// The line that the human typed.
     pub task: &'a str,
     /// What the agent may do.
-    pub grant: Grant,
+    pub grant: Arc<Grant>,
     /// What the board has room for.
     pub room: Room,
     /// The board's devices.
@@ -103,7 +103,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         let task = Task::new(Parts {
             id: 0,
             mark: Label { origin: Origin::record(start), ..prompt },
-            grant: Arc::new(grant),
+            grant,
             journal_room: room.journal,
             held_room: room.held,
             platform: Arc::clone(&platform),
