@@ -89,10 +89,9 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             "the line that names the target has no use left",
             "type it again, or state a higher number",
         ),
-        Refusal::Link => advice(
-            "the text has a link that nobody vouched for",
-            "send the text without it",
-        ),
+        Refusal::Link => {
+            advice("the text has a link that nobody vouched for", "send the text without it")
+        }
         Refusal::Declined => advice(
             "the human said no, or could not be asked",
             "run it where a human can answer, or leave it out",
@@ -112,9 +111,7 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         Refusal::NotAbsolute => {
             advice("a path begins with `/`", "write the whole path, as the agent sees it")
         }
-        Refusal::AboveRoot => {
-            advice("its `..` lead above the root", "write the path without `..`")
-        }
+        Refusal::AboveRoot => advice("its `..` lead above the root", "write the path without `..`"),
         Refusal::BadName => advice(
             "a part of the path is a name that some file system reads as another",
             "rename the file: no control or invisible characters, `:`, `\\`, last dot or space",
@@ -143,9 +140,7 @@ pub const fn fault(fault: Fault) -> Advice {
             "run it on a board that does",
         ),
         Fault::NotFound => advice("nothing has this name", "list the folder it should stand in"),
-        Fault::Exists => {
-            advice("the name is taken", "choose another, or say `replace`")
-        }
+        Fault::Exists => advice("the name is taken", "choose another, or say `replace`"),
         Fault::NotAFile => advice("it is no regular file", "name a file"),
         Fault::NotADirectory => advice("it is no directory", "name a directory"),
         Fault::TooLarge => advice("it is larger than one call can carry", "read or write parts"),
@@ -198,9 +193,7 @@ pub const fn fault(fault: Fault) -> Advice {
         Fault::NoRoom => {
             advice("the task's store of held values is full", "hold less, in this task")
         }
-        Fault::NameNotText => {
-            advice("a name below the target is not UTF-8", "rename it outside")
-        }
+        Fault::NameNotText => advice("a name below the target is not UTF-8", "rename it outside"),
         Fault::Address => advice(
             "the name resolved to an address that the grant does not cover",
             "name the address or its network in `hosts`, if it is meant",
@@ -216,7 +209,8 @@ mod tests {
     fn each_code_has_its_own_reason() {
         let refusals = Refusal::ALL.iter().map(|refusal| refusal.number());
         let numbers = refusals.chain(Fault::ALL.iter().map(|fault| fault.number()));
-        let reasons: alloc::collections::BTreeSet<_> = numbers.map(|number| code(number).unwrap().why).collect();
+        let reasons: alloc::collections::BTreeSet<_> =
+            numbers.map(|number| code(number).unwrap().why).collect();
         assert_eq!(reasons.len(), Refusal::ALL.len() + Fault::ALL.len());
         assert_eq!((code(0), code(600)), (None, None));
     }

@@ -8,7 +8,7 @@ use synapse_boundary::record::{Durability, Kind, SinkFailed};
 use synapse_boundary::{Label, Log, Sink};
 use synapse_kernel::engine::{Door, Reply, TurnLimits};
 use synapse_kernel::grant::Grant;
-use synapse_kernel::task::{Parts, Task};
+use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::Reader;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
@@ -74,6 +74,7 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
         mark: Label::SYSTEM,
         grant: Arc::new(Grant::parse(grant).unwrap()),
         journal_room: 0,
+        held_room: HELD_BYTES,
         platform: Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap()),
         log: Arc::new(Mutex::new(Log::begin(tape.clone(), [1; 32]).unwrap())),
         watch: Arc::new(|_| {}),
