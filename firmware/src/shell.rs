@@ -7,6 +7,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Write;
 
+use synapse_kernel::account::Account;
 use synapse_kernel::verify::{Broken, Reader};
 use synapse_kernel::{render, words};
 use synapse_primitives::Platform;
@@ -178,15 +179,11 @@ impl Shell {
         let wanted: u64 = number.parse().map_err(|_| "say which record: `why 12`".to_string())?;
         let run = self.find("")?;
         let log = run.log.lock();
-        let mut found = false;
-        for record in Reader::new(&log) {
-            let record = record.map_err(broken)?;
-            if record.sequence == wanted || record.cause == Some(wanted) {
-                println!("{}", words::record(&record));
-                found = true;
-            }
+        let account = Account::find(&log, wanted).map_err(|why| why.to_string())?;
+        for line in account.lines() {
+            println!("{line}");
         }
-        if found { Ok(()) } else { Err(format!("run {} has no record {wanted}", run.number)) }
+        Ok(())
     }
 
     fn audit(&self, words: &str) -> Result<(), String> {

@@ -77,6 +77,8 @@ pub(crate) enum AuditError {
     Log { path: PathBuf, why: io::Error },
     /// The log is not as it was written.
     Broken { path: PathBuf, broken: Broken },
+    /// The log tells of no such call.
+    Untold { told: String },
     /// Standard output took nothing.
     Output { why: io::Error },
 }
@@ -118,6 +120,7 @@ impl fmt::Display for AuditError {
                     ),
                 }
             }
+            Self::Untold { told } => f.write_str(told),
             // The caller tells nothing of a reader that has seen enough.
             Self::Output { why } => f.write_str(&output::told(why).unwrap_or_default()),
         }
@@ -131,13 +134,15 @@ impl AuditError {
     }
 }
 
-struct Found {
-    path: PathBuf,
-    bytes: Vec<u8>,
+/// A log that was read.
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Found {
-    fn find(run: PathBuf) -> Result<Self, AuditError> {
+    /// Reads a log, a run's directory, or `latest`.
+    pub(crate) fn find(run: PathBuf) -> Result<Self, AuditError> {
         let run = if run == Path::new("latest") && !run.exists() { latest()? } else { run };
         let path = if run.is_dir() { run.join(log::FILE) } else { run };
         match fs::read(&path) {
@@ -227,7 +232,8 @@ fn verify(found: &Found, json: bool) -> Result<ExitCode, AuditError> {
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn object(record: &Record<'_>) -> Value {
+/// A record for a program.
+pub(crate) fn object(record: &Record<'_>) -> Value {
     json!({
         "record": record.sequence,
         "time": record.time,
@@ -256,7 +262,7 @@ fn integrity_name(number: u8) -> &'static str {
 }
 
 /// A path of this machine, whose name may have been chosen by others.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     render::escape(path.as_os_str().as_encoded_bytes())
 }
 

@@ -3,6 +3,7 @@
 
 extern crate alloc;
 
+pub mod account;
 pub mod admit;
 pub mod bounds;
 pub mod engine;
