@@ -65,6 +65,8 @@ fn every_state_is_met_and_leads_to_a_complete_one() {
     assert_eq!(met.len(), STATES);
     let mut live: Vec<State> = met.into_iter().filter(|state| state.is_complete()).collect();
     assert!(!live.is_empty());
+    // No sentence is the beginning of another.
+    assert!(live.iter().all(|state| state.bytes().next().is_none()));
     let mut known = vec![false; STATES];
     let mut at = 0;
     while let Some(state) = live.get(at).copied() {

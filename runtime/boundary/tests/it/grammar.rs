@@ -4,9 +4,10 @@
 //! prefix is live when a sentence begins with it. So the door's parser need not
 //! say where it would go on. Where the automaton lives, the parser must accept
 //! the prefix with its shortest completion. Where it dies, the parser must refuse
-//! whatever would complete a state that it could have mistaken this for: the one
-//! before the byte, each that another byte leads to, and, tried once after every
-//! state, each that this byte leads to where the two bytes before it are the same.
+//! what would complete a state that it could have mistaken this for: the one before
+//! the byte, each that another byte leads to, and the one without the byte before.
+//! Once after each state, also those that the byte leads to wherever the two bytes
+//! before it are the same.
 
 use std::collections::{BTreeSet, HashMap};
 use std::thread;
@@ -85,26 +86,39 @@ fn i12_mutations_are_read_alike_at_every_byte() {
 }
 
 #[test]
-fn every_byte_after_every_state_is_read_alike() {
+fn every_byte_after_every_step_is_read_alike() {
+    let words = Words::new();
+    in_parallel(|seed| {
+        for state in words.states.iter().filter(|state| state.place() % 2 == seed % 2) {
+            for (byte, _, next) in state.bytes() {
+                let before = [words.to(*state), &[byte]].concat();
+                assert_eq!(parser_accepts(&before), next.is_complete());
+                for byte in 0..=u8::MAX {
+                    words.byte_agrees(&before, next, byte);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_byte_after_every_state_leads_where_it_should() {
     let words = Words::new();
     let ways = words.ways();
     in_parallel(|seed| {
         for state in words.states.iter().filter(|state| state.place() % 2 == seed % 2) {
-            let before = words.to(*state);
-            assert_eq!(parser_accepts(before), state.is_complete());
-            let mut text = before.to_vec();
+            let mut text = words.to(*state).to_vec();
             for byte in 0..=u8::MAX {
-                let next = words.byte_agrees(before, *state, byte);
                 text.push(byte);
+                let length = text.len();
                 for completion in ways.get(last_three(&text)).into_iter().flatten() {
                     text.extend(*completion);
-                    let end = next.and_then(|next| after(next, completion));
-                    let expected = end.is_some_and(State::is_complete);
-                    let shown = String::from_utf8_lossy(&text);
-                    assert_eq!(parser_accepts(&text), expected, "parser and automaton on {shown}");
-                    text.truncate(before.len() + 1);
+                    let next = state.next(byte).and_then(|next| after(next, completion));
+                    let complete = next.is_some_and(State::is_complete);
+                    assert_eq!(parser_accepts(&text), complete, "{}", text.escape_ascii());
+                    text.truncate(length);
                 }
-                text.truncate(before.len());
+                text.pop();
             }
         }
     });
@@ -129,12 +143,10 @@ fn every_prefix_agrees(sentence: &[u8]) {
 
 /// Fails where parser, pest and automaton differ on a whole text.
 fn agree(text: &[u8]) {
-    let ours = parser_accepts(text);
-    let shown = String::from_utf8_lossy(text);
     let pest = str::from_utf8(text).is_ok_and(|text| Grammar::parse(Rule::sentence, text).is_ok());
-    assert_eq!(ours, pest, "parser and pest on {shown}");
-    let end = after(START, text);
-    assert_eq!(ours, end.is_some_and(State::is_complete), "parser and automaton on {shown}");
+    let automaton = after(START, text).is_some_and(State::is_complete);
+    assert_eq!(pest, automaton, "pest and automaton on {}", text.escape_ascii());
+    assert_eq!(pest, parser_accepts(text), "pest and parser on {}", text.escape_ascii());
 }
 
 /// Whether the parser finds a sentence of the grammar, whatever stands beside that.
@@ -215,19 +227,18 @@ impl Words {
 
     /// The same for one byte after `before`, which led to `state`.
     fn byte_agrees(&self, before: &[u8], state: State, byte: u8) -> Option<State> {
-        let next = state.next(byte);
         let accepts = |completion| parser_accepts(&[before, &[byte], completion].concat());
+        let shown = || before.escape_ascii();
+        let next = state.next(byte);
         if let Some(next) = next {
-            let shown = String::from_utf8_lossy(before);
-            assert!(accepts(self.from(next)), "the parser dies at {byte:#x} after {shown}");
+            assert!(accepts(self.from(next)), "dies at {byte:#x} after {}", shown());
         } else {
             let others = state.bytes().map(|(_, _, next)| next);
             // As if the byte before it were not there.
             let skipped = before.split_last().and_then(|(_, before)| after(START, before));
             let skipped = skipped.and_then(|state| state.next(byte));
             for other in others.chain([state]).chain(skipped) {
-                let shown = String::from_utf8_lossy(before);
-                assert!(!accepts(self.from(other)), "the parser lives at {byte:#x} after {shown}");
+                assert!(!accepts(self.from(other)), "lives at {byte:#x} after {}", shown());
             }
         }
         next
