@@ -9,7 +9,8 @@ use std::rc::Rc;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{BadPattern, Pattern};
 use synapse_boundary::{
-    Facts, Held, Log, Mark, NormalPath, Opened, Request, Rights, Scope, Verdict, decide, parse,
+    Facts, Held, Log, Mark, NormalPath, Opened, Request, Rights, Scope, Table, Verdict, decide,
+    parse,
 };
 
 use crate::task::{self, Ring};
@@ -35,7 +36,7 @@ pub fn group() -> Result<Group, Failure> {
         let world = Rc::clone(world);
         each(name, move |sentence| drop(black_box(world.decide(sentence))))
     };
-    let nothing = World { granted: 0, ..World::small()? };
+    let nothing = World { table: Table::new(0), ..World::small()? };
     let recorded = Rc::clone(&small);
     Ok(Group {
         title: "The door: 4,096 different sentences of 60 bytes, all in scope",
@@ -72,7 +73,7 @@ pub fn each(name: &'static str, mut one: impl FnMut(&[u8]) + 'static) -> Row {
 pub struct World {
     scope: Scope,
     mark: Mark,
-    granted: u32,
+    table: Table,
 }
 
 impl World {
@@ -86,7 +87,7 @@ impl World {
         scope.allow(&pattern("/m/**")?, ALL);
         scope.deny(&pattern("/data/private/**")?);
         scope.deny_name(".env");
-        Ok(Self { scope, mark: Mark::new(task::mark()), granted: u32::MAX })
+        Ok(Self { scope, mark: Mark::new(task::mark()), table: Table::new(u32::MAX) })
     }
 
     /// A scope of [`ENTRIES`]: one for each target, and for one that nobody asks
@@ -117,9 +118,9 @@ impl World {
     /// Decides one sentence.
     #[must_use]
     pub fn decide<'s>(&'s self, sentence: &'s [u8]) -> Verdict<'s> {
-        let Self { scope, mark, granted } = self;
-        let request = Request { task: 1, mark, granted: *granted, scope, calls_left: 1 };
-        decide(request, self, sentence)
+        let Self { scope, mark, table } = self;
+        let request = Request { task: 1, mark, table, scope, calls_left: 1 };
+        decide(request, self, sentence).unasked()
     }
 
     /// Decides one sentence and records it.
@@ -196,7 +197,9 @@ const ALL: Rights = Rights::LIST.and(Rights::READ).and(Rights::WRITE).and(Rights
 #[cfg(test)]
 mod tests {
     use super::{LENGTH, SENTENCES, World, group, sentences};
+    use crate::task::log;
     use std::collections::BTreeSet;
+    use synapse_boundary::Table;
 
     #[test]
     fn sentences_are_different_and_of_one_length() {
@@ -208,10 +211,7 @@ mod tests {
     #[test]
     fn every_sentence_is_permitted_in_both_scopes() {
         assert_eq!(group().unwrap().rows.len(), 5);
-        assert!(
-            World { granted: 0, ..World::small().unwrap() }
-                .check(&mut crate::task::log().unwrap())
-                .is_err()
-        );
+        let nothing = World { table: Table::new(0), ..World::small().unwrap() };
+        assert!(nothing.check(&mut log().unwrap()).is_err());
     }
 }

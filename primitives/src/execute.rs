@@ -276,7 +276,7 @@ fn escape(json: &mut String, text: &str) {
 }
 
 fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {
-    call.target(index).map(NormalPath::as_str).ok_or(Fault::NotFound)
+    call.path(index).map(NormalPath::as_str).ok_or(Fault::NotFound)
 }
 
 fn number(call: &Authorized<'_>, index: usize) -> u64 {

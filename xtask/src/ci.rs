@@ -143,7 +143,13 @@ const STEPS: [(&str, Step); 10] = [
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 4] = ["synapse-abi", "synapse-boundary", "synapse-kernel", "synapse-primitives"];
+const CORE: [&str; 5] = [
+    "synapse-abi",
+    "synapse-automaton",
+    "synapse-boundary",
+    "synapse-kernel",
+    "synapse-primitives",
+];
 
 #[cfg(test)]
 mod tests {

@@ -158,6 +158,8 @@ codes! {
         NoRoom = 529 "no room for held values",
         /// A name below the target is not UTF-8.
         NameNotText = 530 "name is not text",
+        /// A name resolved to an address that the grant does not cover.
+        Address = 531 "address out of scope",
     }
 }
 

@@ -52,6 +52,7 @@ impl From<Reply> for Form {
             Reply::Bytes => Self::Bytes,
             Reply::Json => Self::Json,
             Reply::Handle => Self::Handle,
+            Reply::Held => Self::Held,
         }
     }
 }

@@ -6,7 +6,7 @@
 //! before anyone can see it.
 //!
 //! # Reading order
-//! [`sentence`] and `parse` (gate 1), [`label`], [`path`], [`scope`], then
+//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], then
 //! [`gates`] (all four, in order), then [`record`] (commit, and verification).
 //!
 //! # Trust
@@ -20,6 +20,7 @@
 
 extern crate alloc;
 
+pub mod capability;
 pub mod gates;
 pub mod label;
 mod parse;
@@ -31,7 +32,8 @@ pub mod sentence;
 pub mod url;
 pub mod verify;
 
-pub use gates::{Facts, Held, Request, Verdict, decide};
+pub use capability::Table;
+pub use gates::{Decided, Facts, Findings, Held, Request, Verdict, decide, examine};
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
 pub use parse::parse;
 pub use path::NormalPath;

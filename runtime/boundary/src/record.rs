@@ -20,10 +20,10 @@ use synapse_abi::code::{self, Refusal};
 use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
 
-use crate::gates::{Facts, InScope, Verdict};
+use crate::gates::{Facts, Finding, InScope, Target, Verdict};
 use crate::label::{Integrity, Label};
 use crate::path::NormalPath;
-use crate::scope::{Rights, Scope};
+use crate::scope::{Rights, Scope, Terms};
 use crate::sentence::{Argument, Call, Sentence};
 
 /// Version of the format.
@@ -175,6 +175,7 @@ pub struct Refused {
 /// ```
 #[derive(Debug)]
 pub struct Authorized<'s> {
+    call: Call<'s>,
     passed: InScope<'s>,
     record: u64,
     justification: Label,
@@ -184,7 +185,7 @@ impl<'s> Authorized<'s> {
     /// The call.
     #[must_use]
     pub fn call(&self) -> &Call<'s> {
-        &self.passed.call
+        &self.call
     }
 
     /// The number of its decision record.
@@ -199,10 +200,19 @@ impl<'s> Authorized<'s> {
         self.justification
     }
 
-    /// Its first or second path target.
+    /// Its first or second target, if that is a path.
     #[must_use]
-    pub fn target(&self, index: usize) -> Option<&NormalPath<'s>> {
-        self.passed.targets.get(index)?.as_ref()
+    pub fn path(&self, index: usize) -> Option<&NormalPath<'s>> {
+        match self.passed.targets.get(index)?.as_ref()? {
+            Target::Path(path) => Some(path),
+            Target::Url(_) | Target::Host(_) | Target::Port(_) | Target::Name(_) => None,
+        }
+    }
+
+    /// What the entries that cover its target say.
+    #[must_use]
+    pub const fn terms(&self) -> Terms {
+        self.passed.terms
     }
 
     /// Bytes that the journal could take when it was decided.
@@ -217,7 +227,7 @@ impl<'s> Authorized<'s> {
     pub fn covers(&self, path: &str, rights: Rights) -> bool {
         NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
             let tainted = self.justification.integrity == Integrity::Ingested;
-            let harmful = self.passed.call.primitive().row().harm != Harm::None;
+            let harmful = self.call.primitive().row().harm != Harm::None;
             let protected = tainted && harmful && crate::protected::is_protected(&path);
             self.passed.scope.check(&path, rights).is_ok() && !protected
         })
@@ -285,19 +295,19 @@ impl<S: Sink> Log<S> {
         facts: &impl Facts,
         now: u64,
     ) -> Result<Opened<'s>, SinkFailed> {
-        let primitive = verdict.sentence.as_ref().map(primitive_of);
-        let code = verdict.finding.as_ref().err().map_or(0, |refusal| refusal.number());
-        let durability = match (&verdict.finding, primitive.map(Primitive::row)) {
-            (Ok(_), Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
-            (Ok(_), Some(row)) if row.egress != Egress::Never => Durability::Written,
+        let (primitive, refusal) = (verdict.primitive(), verdict.refusal());
+        let durability = match (refusal, primitive.map(Primitive::row)) {
+            (None, Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
+            (None, Some(row)) if row.egress != Egress::Never => Durability::Written,
             _ => Durability::Soon,
         };
+        let justification = verdict.justification;
         let head = Head {
             kind: Kind::Decision,
             primitive,
-            code,
-            label: verdict.justification,
-            hold: matches!(&verdict.sentence, Some(Sentence::Call(call)) if call.hold()),
+            code: refusal.map_or(0, Refusal::number),
+            label: justification,
+            hold: verdict.call().is_some_and(Call::hold),
             sequence: self.next,
             time: now,
             task: verdict.task,
@@ -307,20 +317,18 @@ impl<S: Sink> Log<S> {
         head.begin(&mut frame);
         decision_tail(&mut frame, &verdict, facts);
         let record = self.seal(frame, durability)?;
+        let refused = |refusal, label| Opened::Refused(Refused { refusal, label, record });
         Ok(match verdict.finding {
-            Ok(passed) => Opened::Permitted(Authorized {
-                passed,
-                record,
-                justification: verdict.justification,
-            }),
-            Err(refusal) => {
-                let named = match &verdict.sentence {
-                    Some(Sentence::Call(call)) => call.held().next().is_some(),
-                    Some(Sentence::Warrant(_)) | None => false,
-                };
-                let depends = named && matches!(code::gate(refusal.number()), Some(3 | 4));
-                let label = if depends { verdict.justification } else { Label::SYSTEM };
-                Opened::Refused(Refused { refusal, label, record })
+            Finding::Passed(call, passed) => {
+                Opened::Permitted(Authorized { call, passed, record, justification })
+            }
+            Finding::Unreadable(refusal) => refused(refusal, Label::SYSTEM),
+            Finding::Refused(sentence, refusal) => {
+                // What the table says is the kernel's own; the rest may have
+                // depended on a value that the sentence names.
+                let named = sentence.asked().held().next().is_some();
+                let depends = named && code::gate(refusal.number()) != Some(2);
+                refused(refusal, if depends { justification } else { Label::SYSTEM })
             }
         })
     }
@@ -369,14 +377,6 @@ impl<S: Sink> Log<S> {
         self.chain = chain;
         self.frame = frame;
         Ok(record)
-    }
-}
-
-/// What a sentence asks for.
-pub(crate) fn primitive_of(sentence: &Sentence<'_>) -> Primitive {
-    match sentence {
-        Sentence::Call(call) => call.primitive(),
-        Sentence::Warrant(warrant) => warrant.primitive(),
     }
 }
 
@@ -437,12 +437,13 @@ fn field(frame: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 fn decision_tail(frame: &mut Vec<u8>, verdict: &Verdict<'_>, facts: &impl Facts) {
-    match &verdict.sentence {
-        None => field(frame, tag::MALFORMED, |out| malformed(out, verdict.raw)),
-        Some(Sentence::Warrant(warrant)) => {
-            field(frame, tag::SENTENCE, |out| out.extend_from_slice(warrant.raw().as_bytes()));
+    match &verdict.finding {
+        Finding::Unreadable(_) => field(frame, tag::MALFORMED, |out| malformed(out, verdict.raw)),
+        Finding::Refused(Sentence::Warrant(warrant), _) => {
+            field(frame, tag::SENTENCE, |out| out.extend_from_slice(warrant.asked.raw.as_bytes()));
         }
-        Some(Sentence::Call(call)) => call_tail(frame, call, verdict, facts),
+        Finding::Refused(Sentence::Call(call), _) => call_tail(frame, call, &[], facts),
+        Finding::Passed(call, passed) => call_tail(frame, call, &passed.targets, facts),
     }
     if verdict.justification.origin.records().next().is_some() {
         field(frame, tag::ORIGINS, |out| {
@@ -460,24 +461,31 @@ fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
     out.extend_from_slice(raw.get(..RECORD_CONTENT).unwrap_or(raw));
 }
 
-fn call_tail(frame: &mut Vec<u8>, call: &Call<'_>, verdict: &Verdict<'_>, facts: &impl Facts) {
+fn call_tail(
+    frame: &mut Vec<u8>,
+    call: &Call<'_>,
+    targets: &[Option<Target<'_>>],
+    facts: &impl Facts,
+) {
     field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
-    if let Ok(passed) = &verdict.finding {
-        let literal = |path: &str| {
-            call.arguments()
-                .any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == path))
-        };
-        let found = passed.targets.iter().flatten().map(NormalPath::as_str);
-        if found.clone().any(|path| !literal(path)) {
-            field(frame, tag::TARGET, |out| {
-                for (index, path) in found.enumerate() {
-                    if index > 0 {
-                        out.push(0);
-                    }
-                    out.extend_from_slice(path.as_bytes());
+    let literal = |target: &str| {
+        call.arguments()
+            .any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == target))
+    };
+    let found = targets.iter().flatten().filter_map(|target| match target {
+        Target::Path(path) => Some(path.as_str()),
+        Target::Url(text) | Target::Host(text) | Target::Name(text) => Some(&**text),
+        Target::Port(_) => None,
+    });
+    if found.clone().any(|target| !literal(target)) {
+        field(frame, tag::TARGET, |out| {
+            for (index, target) in found.enumerate() {
+                if index > 0 {
+                    out.push(0);
                 }
-            });
-        }
+                out.extend_from_slice(target.as_bytes());
+            }
+        });
     }
     if call.held().next().is_some() {
         field(frame, tag::HELD, |out| {

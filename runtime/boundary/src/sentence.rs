@@ -27,6 +27,21 @@ pub enum Sentence<'s> {
     Warrant(Warrant<'s>),
 }
 
+impl<'s> Sentence<'s> {
+    pub(crate) fn asked(&self) -> &Asked<'s> {
+        match self {
+            Self::Call(call) => &call.asked,
+            Self::Warrant(warrant) => &warrant.asked,
+        }
+    }
+
+    /// Which primitive.
+    #[must_use]
+    pub fn primitive(&self) -> Primitive {
+        self.asked().primitive
+    }
+}
+
 /// A call: a primitive and its arguments.
 #[derive(Clone, Debug)]
 pub struct Call<'s> {
@@ -105,7 +120,7 @@ impl<'s> Call<'s> {
     /// The number of every held value named anywhere in the sentence.
     #[must_use]
     pub fn held(&self) -> Held<'s> {
-        Held { rest: self.asked.raw, left: self.asked.held }
+        self.asked.held()
     }
 
     /// The sentence.
@@ -128,12 +143,6 @@ impl<'s> Call<'s> {
 }
 
 impl<'s> Warrant<'s> {
-    /// Which primitive.
-    #[must_use]
-    pub fn primitive(&self) -> Primitive {
-        self.asked.primitive
-    }
-
     /// How often it may be used: 1 to [`synapse_abi::limits::USES`].
     #[must_use]
     pub fn uses(&self) -> u64 {
@@ -146,23 +155,6 @@ impl<'s> Warrant<'s> {
     pub fn argument(&self, place: usize) -> Argument<'s> {
         self.asked.argument(place)
     }
-
-    /// Every argument beside its row of the registry.
-    pub fn arguments(&self) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> {
-        self.asked.arguments()
-    }
-
-    /// The number of every held value that a selector looks into.
-    #[must_use]
-    pub fn held(&self) -> Held<'s> {
-        Held { rest: self.asked.raw, left: self.asked.held }
-    }
-
-    /// The sentence.
-    #[must_use]
-    pub fn raw(&self) -> &'s str {
-        self.asked.raw
-    }
 }
 
 impl<'s> Asked<'s> {
@@ -170,7 +162,11 @@ impl<'s> Asked<'s> {
         self.arguments.get(place).copied().unwrap_or(Argument::Absent)
     }
 
-    fn arguments(
+    pub(crate) fn held(&self) -> Held<'s> {
+        Held { rest: self.raw, left: self.held }
+    }
+
+    pub(crate) fn arguments(
         &self,
     ) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> + use<'s> {
         self.primitive.row().arguments.iter().zip(self.arguments)

@@ -63,6 +63,7 @@ fn reply(reply: Reply) -> &'static str {
         Reply::Bytes => "bytes",
         Reply::Json => "json",
         Reply::Handle => "handle",
+        Reply::Held => "held",
     }
 }
 

@@ -1,6 +1,12 @@
 //! The boundary's integration tests, one binary.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod grammar;
 mod log;
+mod sentences;
 mod url;

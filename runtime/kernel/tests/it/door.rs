@@ -121,7 +121,7 @@ fn i1_each_gate_refuses_what_is_its_own_and_an_earlier_gate_goes_first() {
         (&read("/../a"), 404),
         (&read("/data/a."), 405),
         (r#"{"name":"tool_use","arguments":{"tool":"mail/list","arguments":{}}}"#, 401),
-        (r#"{"warrant":"fs_delete","arguments":{"path":"/data/a.md"},"uses":1}"#, 310),
+        (r#"{"warrant":"fs_delete","arguments":{"path":"/data/a.md"},"uses":1}"#, 305),
     ] {
         assert_eq!(world.ask(sentence).unwrap_err(), code, "{sentence}");
     }
