@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     match run(&mut groups, &mut io::stdout().lock(), as_json) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("error: the table could not be written: {why}");
+            eprintln!("error: {why:?}");
             ExitCode::FAILURE
         }
     }

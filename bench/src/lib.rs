@@ -17,7 +17,7 @@ pub mod guest;
 pub mod measure;
 pub mod task;
 
-pub use measure::{Group, Row, run};
+pub use measure::{Group, Row, Stopped, run};
 
 /// What happened, why, and what to do.
 pub type Failure = String;

@@ -120,15 +120,15 @@ impl Spread {
 /// JSON object a row.
 ///
 /// # Errors
-/// What writing answered, or why a row cannot do its thing.
-pub fn run(groups: &mut [Group], out: &mut impl Write, as_json: bool) -> io::Result<()> {
+/// A row cannot do its thing, or nobody reads.
+pub fn run(groups: &mut [Group], out: &mut impl Write, as_json: bool) -> Result<(), Stopped> {
     for group in groups {
         if !as_json {
             writeln!(out, "{}", group.title)?;
             // It takes a moment until the first row of it.
             out.flush()?;
         }
-        for figure in group.measure().map_err(io::Error::other)? {
+        for figure in group.measure().map_err(Stopped::Row)? {
             if as_json {
                 writeln!(out, "{}", object(group.title, &figure))?;
             } else {
@@ -140,6 +140,21 @@ pub fn run(groups: &mut [Group], out: &mut impl Write, as_json: bool) -> io::Res
         writeln!(out, "{LEGEND}")?;
     }
     Ok(())
+}
+
+/// Why there is not the whole table.
+#[derive(Debug)]
+pub enum Stopped {
+    /// What a row said.
+    Row(Failure),
+    /// What writing answered.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(why: io::Error) -> Self {
+        Self::Output(why)
+    }
 }
 
 fn line(figure: &Figure) -> String {

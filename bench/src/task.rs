@@ -62,6 +62,7 @@ pub(crate) fn task<P: Platform>(platform: P, grant: &str) -> Result<Task<P, Ring
         mark: mark(),
         grant: Arc::new(grant),
         journal_room: 0,
+        held_room: 0,
         platform: Arc::new(platform),
         log: Arc::new(Mutex::new(log()?)),
         watch: Arc::new(|_| {}),

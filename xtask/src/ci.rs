@@ -143,12 +143,9 @@ const STEPS: [(&str, Step); 10] = [
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 5] = [
-    "synapse-abi",
-    "synapse-automaton",
-    "synapse-boundary",
-    "synapse-kernel",
-    "synapse-primitives",
+const CORE: [&str; 6] = [
+    "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-interpreter",
+    "synapse-kernel", "synapse-primitives",
 ];
 
 #[cfg(test)]

@@ -142,14 +142,7 @@ mod tests {
             assert!(satisfied(good, &allowed), "{good}");
         }
         for bad in [
-            "",
-            "GPL-3.0",
-            "MIT AND GPL-3.0",
-            "Apache-2.0",
-            "(MIT",
-            "MIT)",
-            "MIT MIT",
-            "OR MIT",
+            "", "GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "(MIT", "MIT)", "MIT MIT", "OR MIT",
             "(GPL-3.0 OR MIT) AND GPL-3.0",
         ] {
             assert!(!satisfied(bad, &allowed), "{bad}");

@@ -7,6 +7,7 @@ mod cache;
 mod ci;
 mod demo;
 mod deny;
+mod firmware;
 mod setup;
 mod step;
 mod tcb;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
         Command::Tcb { json } => tcb::run(json),
+        Command::Firmware { run } => firmware::run(run),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -55,5 +57,11 @@ enum Command {
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
+    },
+    /// Builds the image of the bare machine.
+    Firmware {
+        /// Boots it in QEMU, in this terminal.
+        #[arg(long)]
+        run: bool,
     },
 }

@@ -320,12 +320,8 @@ mod tests {
     fn a_tree_tells_ours_from_the_registry_s() {
         let mut tree = Tree::default();
         for line in [
-            "a v0.1.0 (/p/a b)",
-            "a v0.1.0 (/p/a b) (*)",
-            "",
-            "sha2 v0.11.1",
-            "hybrid-array v0.4.15 (*)",
-            "m v1.0.0 (proc-macro)",
+            "a v0.1.0 (/p/a b)", "a v0.1.0 (/p/a b) (*)", "", "sha2 v0.11.1",
+            "hybrid-array v0.4.15 (*)", "m v1.0.0 (proc-macro)",
         ] {
             tree.add(line);
         }

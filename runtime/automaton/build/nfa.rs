@@ -52,7 +52,10 @@ impl fmt::Display for Fault {
                 "the rule `{rule}` is recursive, and a door's language is regular; write one rule a level"
             ),
             Self::Unknown { rule, name } => {
-                write!(f, "the rule `{rule}` names `{name}`, which is no rule here; define it")
+                write!(
+                    f,
+                    "the rule `{rule}` names `{name}`, which the grammar does not define; define it"
+                )
             }
             Self::Unsupported { rule, what } => {
                 write!(f, "the rule `{rule}` uses {what}, which no automaton follows; leave it out")

@@ -5,13 +5,15 @@
 //! say where it would go on. Where the automaton lives, the parser must accept
 //! the prefix with its shortest completion. Where it dies, the parser must refuse
 //! whatever would complete a state that it could have mistaken this for: the one
-//! before the byte, and each that another byte leads to.
+//! before the byte, each that another byte leads to, and, tried once after every
+//! state, each that this byte leads to where the two bytes before it are the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::thread;
 
 use pest::Parser as _;
 use synapse_abi::code::Refusal;
+use synapse_abi::registry::{REGISTRY, Row};
 use synapse_automaton::{START, STATES, State};
 use synapse_boundary::parse;
 
@@ -31,6 +33,20 @@ fn every_form_is_read_alike_at_every_byte() {
         assert!(parse(sentence.as_bytes()).is_ok(), "{sentence}");
         every_prefix_agrees(sentence.as_bytes());
         words.every_byte_agrees(sentence.as_bytes());
+    }
+}
+
+#[test]
+fn random_sentences_have_every_primitive() {
+    let writer = Writer::new();
+    let random = &mut Random::new(3);
+    let sentences: Vec<String> = (0..2_000).map(|_| writer.sentence(random)).collect();
+    for Row { primitive, name, .. } in &REGISTRY {
+        for (kind, expected) in [("name", true), ("warrant", primitive.takes_warrant())] {
+            let start = format!("{{\"{kind}\":\"{name}\"");
+            let found = sentences.iter().any(|sentence| sentence.starts_with(&start));
+            assert_eq!(found, expected, "{start}");
+        }
     }
 }
 
@@ -56,9 +72,11 @@ fn i12_mutations_are_read_alike_at_every_byte() {
     in_parallel(|seed| {
         let random = &mut Random::new(seed.into());
         for turn in 0..150_000 {
-            let mutant = match EVERY_FORM.get(turn % (2 * EVERY_FORM.len())) {
-                Some(form) => mutate(form, random),
-                None => mutate(&writer.sentence(random), random),
+            let form = EVERY_FORM[turn % EVERY_FORM.len()];
+            let other = writer.sentence(random);
+            let mutant = match turn % 2 {
+                0 => mutate(form, &other, random),
+                _ => mutate(&other, form, random),
             };
             agree(&mutant);
             words.every_byte_agrees(&mutant);
@@ -69,12 +87,24 @@ fn i12_mutations_are_read_alike_at_every_byte() {
 #[test]
 fn every_byte_after_every_state_is_read_alike() {
     let words = Words::new();
+    let ways = words.ways();
     in_parallel(|seed| {
         for state in words.states.iter().filter(|state| state.place() % 2 == seed % 2) {
             let before = words.to(*state);
             assert_eq!(parser_accepts(before), state.is_complete());
+            let mut text = before.to_vec();
             for byte in 0..=u8::MAX {
-                words.byte_agrees(before, *state, byte);
+                let next = words.byte_agrees(before, *state, byte);
+                text.push(byte);
+                for completion in ways.get(last_three(&text)).into_iter().flatten() {
+                    text.extend(*completion);
+                    let end = next.and_then(|next| after(next, completion));
+                    let expected = end.is_some_and(State::is_complete);
+                    let shown = String::from_utf8_lossy(&text);
+                    assert_eq!(parser_accepts(&text), expected, "parser and automaton on {shown}");
+                    text.truncate(before.len() + 1);
+                }
+                text.truncate(before.len());
             }
         }
     });
@@ -103,7 +133,7 @@ fn agree(text: &[u8]) {
     let shown = String::from_utf8_lossy(text);
     let pest = str::from_utf8(text).is_ok_and(|text| Grammar::parse(Rule::sentence, text).is_ok());
     assert_eq!(ours, pest, "parser and pest on {shown}");
-    let end = text.iter().try_fold(START, |state, byte| state.next(*byte));
+    let end = after(START, text);
     assert_eq!(ours, end.is_some_and(State::is_complete), "parser and automaton on {shown}");
 }
 
@@ -114,6 +144,11 @@ fn parser_accepts(text: &[u8]) -> bool {
         Err(Refusal::Malformed | Refusal::NoSuchPrimitive) => false,
         Err(other) => unreachable!("gate 1 does not say {other:?}"),
     }
+}
+
+/// Where a text leads.
+fn after(state: State, text: &[u8]) -> Option<State> {
+    text.iter().try_fold(state, |state, byte| state.next(*byte))
 }
 
 /// The shortest words through each state of the automaton.
@@ -180,19 +215,39 @@ impl Words {
 
     /// The same for one byte after `before`, which led to `state`.
     fn byte_agrees(&self, before: &[u8], state: State, byte: u8) -> Option<State> {
-        let accepts = |completion: &[u8]| parser_accepts(&[before, &[byte], completion].concat());
-        let shown = String::from_utf8_lossy(before);
         let next = state.next(byte);
+        let accepts = |completion| parser_accepts(&[before, &[byte], completion].concat());
         if let Some(next) = next {
+            let shown = String::from_utf8_lossy(before);
             assert!(accepts(self.from(next)), "the parser dies at {byte:#x} after {shown}");
         } else {
             let others = state.bytes().map(|(_, _, next)| next);
-            let completions: BTreeSet<&[u8]> =
-                others.chain([state]).map(|other| self.from(other)).collect();
-            for completion in completions {
-                assert!(!accepts(completion), "the parser lives at {byte:#x} after {shown}");
+            // As if the byte before it were not there.
+            let skipped = before.split_last().and_then(|(_, before)| after(START, before));
+            let skipped = skipped.and_then(|state| state.next(byte));
+            for other in others.chain([state]).chain(skipped) {
+                let shown = String::from_utf8_lossy(before);
+                assert!(!accepts(self.from(other)), "the parser lives at {byte:#x} after {shown}");
             }
         }
         next
     }
+
+    /// What completes a sentence after three bytes, in any state that is reached by them.
+    fn ways(&self) -> HashMap<Vec<u8>, BTreeSet<&[u8]>> {
+        let mut ways: HashMap<_, BTreeSet<&[u8]>> = HashMap::new();
+        for state in &self.states {
+            for (low, high, next) in state.bytes() {
+                for byte in low..=high {
+                    let text = [self.to(*state), &[byte]].concat();
+                    ways.entry(last_three(&text).to_vec()).or_default().insert(self.from(next));
+                }
+            }
+        }
+        ways
+    }
+}
+
+fn last_three(text: &[u8]) -> &[u8] {
+    &text[text.len().saturating_sub(3)..]
 }

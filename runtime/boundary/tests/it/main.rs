@@ -7,6 +7,5 @@
 )]
 
 mod grammar;
-mod log;
 mod sentences;
 mod url;

@@ -147,28 +147,12 @@ fn character(low: &str, high: &str, random: &mut Random) -> char {
     char::from_u32(chosen.clamp(low, high)).unwrap_or('\u{e000}')
 }
 
-/// Damages a text in one to three places.
-pub(crate) fn mutate(text: &str, random: &mut Random) -> Vec<u8> {
+/// Damages a text in one to three places, also with pieces of another.
+pub(crate) fn mutate(text: &str, other: &str, random: &mut Random) -> Vec<u8> {
     const TOKENS: &[&str] = &[
-        "{\"$held\":1}",
-        "\"\"",
-        "0",
-        "-0",
-        "00",
-        "65536",
-        "1.10",
-        "1e3",
-        "\\u0008",
-        "\\u000a",
-        "{}",
-        "[]",
-        ",",
-        "\"$a\"",
-        "\"$$a\"",
-        "{\"$select\":1,\"take\":\"a\"}",
-        "\u{7f}",
-        "é",
-        "null",
+        "{\"$held\":1}", "\"\"", "0", "-0", "00", "65536", "1.10", "1e3", "\\u0008", "\\u000a",
+        "{}", "[]", ",", "\"$a\"", "\"$$a\"", "{\"$select\":1,\"take\":\"a\"}", "\u{7f}", "é",
+        "null", ",\"hold\":true", ",\"uses\":1", ",\"arguments\":{",
     ];
     let mut bytes = text.as_bytes().to_vec();
     for _ in 0..=random.below(3) {
@@ -177,11 +161,15 @@ pub(crate) fn mutate(text: &str, random: &mut Random) -> Vec<u8> {
         }
         let at = random.below(bytes.len());
         let end = bytes.len().min(at + 1 + random.below(4));
-        match random.below(4) {
+        let from = random.below(other.len());
+        let piece = &other.as_bytes()[from..other.len().min(from + 1 + random.below(24))];
+        match random.below(6) {
             0 => bytes[at] ^= 1 << random.below(8),
             1 => drop(bytes.drain(at..end)),
             2 => drop(bytes.splice(at..at, random.one(TOKENS).bytes())),
-            _ => drop(bytes.splice(at..end, random.one(TOKENS).bytes())),
+            3 => drop(bytes.splice(at..end, random.one(TOKENS).bytes())),
+            4 => drop(bytes.splice(at..at, piece.iter().copied())),
+            _ => drop(bytes.splice(at..end, piece.iter().copied())),
         }
     }
     bytes

@@ -9,11 +9,11 @@ use synapse_abi::limits;
 use synapse_abi::registry::{Argument, Kind as HandleKind, REGISTRY, Row, Type};
 use synapse_boundary::record::{CHAIN, Durability, Event, HEADER, Kind, SinkFailed, tag};
 use synapse_boundary::scope::Pattern;
-use synapse_boundary::verify::{Broken, Reader};
 use synapse_boundary::{
     Facts, Held, Integrity, Label, Log, Mark, NormalPath, Opened, Origin, Request, Rights, Scope,
-    Secrecy, Sink, decide,
+    Secrecy, Sink, Table, decide,
 };
+use synapse_kernel::verify::{Broken, Reader};
 
 /// Keeps the header and each frame apart.
 #[derive(Debug, Default)]
@@ -67,8 +67,9 @@ impl World {
     /// Decides and records one sentence.
     fn ask(&mut self, sentence: &[u8]) -> Result<(), Refusal> {
         let Self { scope, mark, store, log } = self;
-        let request = Request { task: 1, mark, granted: u32::MAX, scope, calls_left: 1 };
-        match log.commit(decide(request, store, sentence), store, 1000).unwrap() {
+        let table = &Table::new(u32::MAX);
+        let request = Request { task: 1, mark, table, scope, calls_left: 1 };
+        match log.commit(decide(request, store, sentence).unasked(), store, 1000).unwrap() {
             Opened::Permitted(_) => Ok(()),
             Opened::Refused(refused) => Err(refused.refusal),
         }
