@@ -7,6 +7,7 @@
 //! Any decision about a call (`synapse-boundary`).
 
 mod audit;
+mod bench;
 mod build;
 mod mount;
 mod output;
@@ -26,6 +27,10 @@ fn main() -> ExitCode {
         Command::Primitives(primitives) => match primitives.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
+        },
+        Command::Bench(bench) => match bench.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => failed(&why, 1),
         },
         Command::Audit(audit) => match audit.run() {
             Ok(code) => code,
@@ -62,4 +67,5 @@ enum Command {
     Build(build::Build),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
+    Bench(bench::Bench),
 }
