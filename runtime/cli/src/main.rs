@@ -7,6 +7,7 @@
 //! Any decision about a call (`synapse-boundary`).
 
 mod audit;
+mod bench;
 mod build;
 mod check;
 mod mount;
@@ -34,6 +35,10 @@ fn main() -> ExitCode {
         Command::Check(check) => match check.run() {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::from(4),
+            Err(why) => failed(&why, 1),
+        },
+        Command::Bench(bench) => match bench.run() {
+            Ok(()) => ExitCode::SUCCESS,
             Err(why) => failed(&why, 1),
         },
     }
@@ -77,4 +82,5 @@ enum Command {
     Audit(audit::Audit),
     Why(why::Why),
     Check(check::Check),
+    Bench(bench::Bench),
 }

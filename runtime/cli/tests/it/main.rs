@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;
+mod bench;
 mod help;
 mod run;
 mod why;
