@@ -27,6 +27,7 @@
 
 extern crate alloc;
 
+mod limiter;
 mod meter;
 mod start;
 mod turn;
