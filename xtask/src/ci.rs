@@ -11,6 +11,7 @@ use std::env;
 use std::fs;
 use std::time::Instant;
 
+use crate::alike;
 use crate::cache;
 use crate::demo;
 use crate::deny;
@@ -122,9 +123,13 @@ fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
 
+fn engines() -> Result<Outcome, Failure> {
+    alike::run().map(|()| Outcome::Done)
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 9] = [
+const STEPS: [(&str, Step); 10] = [
     ("format", format),
     ("dependencies", dependencies),
     ("lints", lints),
@@ -134,6 +139,7 @@ const STEPS: [(&str, Step); 9] = [
     ("no_std", no_std),
     ("guests", guests),
     ("demo", demonstration),
+    ("engines", engines),
 ];
 
 /// What a board without an operating system is made of.
