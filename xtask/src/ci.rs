@@ -11,6 +11,7 @@ use std::env;
 use std::fs;
 use std::time::Instant;
 
+use crate::alike;
 use crate::cache;
 use crate::demo;
 use crate::deny;
@@ -127,6 +128,10 @@ fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
 
+fn engines() -> Result<Outcome, Failure> {
+    alike::run().map(|()| Outcome::Done)
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
 const STEPS: [(&str, Step); 10] = [
@@ -140,6 +145,7 @@ const STEPS: [(&str, Step); 10] = [
     ("no_std", no_std),
     ("guests", guests),
     ("demo", demonstration),
+    ("engines", engines),
 ];
 
 /// What a board without an operating system is made of.

@@ -3,6 +3,7 @@
 //! # Not here
 //! Building guests (`synapse build`), which works without this project.
 
+mod alike;
 mod cache;
 mod ci;
 mod demo;
