@@ -134,7 +134,7 @@ fn engines() -> Result<Outcome, Failure> {
 
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 10] = [
+const STEPS: &[(&str, Step)] = &[
     ("format", format),
     ("dependencies", dependencies),
     ("what decides", deciding),
@@ -149,7 +149,7 @@ const STEPS: [(&str, Step); 10] = [
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 6] = [
+const CORE: &[&str] = &[
     "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-interpreter",
     "synapse-kernel", "synapse-primitives",
 ];
