@@ -28,11 +28,11 @@ fn allocations(sentence: &[u8]) -> u64 {
 }
 
 #[test]
-fn a_permitted_call_without_escapes_allocates_nothing() {
+fn a_permitted_call_in_plain_names_without_escapes_allocates_nothing() {
     for sentence in sentences() {
         assert_eq!(allocations(&sentence), 0, "{}", String::from_utf8_lossy(&sentence));
     }
-    let text = "x".repeat(60);
+    let (text, long) = ("x".repeat(60), "y".repeat(4000));
     for (name, arguments) in [
         ("clock_read", String::new()),
         ("console_write", r#""content":"hello""#.to_owned()),
@@ -42,6 +42,7 @@ fn a_permitted_call_without_escapes_allocates_nothing() {
         ("fs_search", r#""path":"/data","text":"x","offset":0"#.to_owned()),
         ("fs_write", format!(r#""path":"/data/a.md","content":"{text}","mode":"create""#)),
         ("fs_edit", format!(r#""path":"/data/a.md","old":"{text}","new":"{text}""#)),
+        ("fs_write", format!(r#""path":"/data/a.md","content":"{long}","mode":"create""#)),
         ("fs_move", r#""from":"/data/a.md","to":"/data/b.md""#.to_owned()),
         ("fs_delete", r#""path":"/data/a.md""#.to_owned()),
     ] {
@@ -52,7 +53,9 @@ fn a_permitted_call_without_escapes_allocates_nothing() {
 }
 
 #[test]
-fn the_count_sees_what_an_escape_costs() {
-    let sentence = br#"{"name":"fs_delete","arguments":{"path":"/data/a\"b"}}"#;
-    assert!(allocations(sentence) > 0);
+fn the_count_sees_what_an_escape_and_a_name_to_fold_cost() {
+    for path in [r#"/data/a\"b"#, "/data/README.md", "/data/é"] {
+        let sentence = format!(r#"{{"name":"fs_delete","arguments":{{"path":"{path}"}}}}"#);
+        assert!(allocations(sentence.as_bytes()) > 0, "{path}");
+    }
 }

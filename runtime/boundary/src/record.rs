@@ -463,12 +463,21 @@ fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
 
 fn cut(out: &mut Vec<u8>, content: &[u8]) {
     use core::fmt::Write;
-    let mut text = alloc::string::String::with_capacity(96);
-    // Writing to a String cannot fail.
-    let _ = write!(text, "{{\"$cut\":[{},\"", content.len());
+    let mut out = Bytes(out);
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "{{\"$cut\":[{},\"", content.len());
     for byte in Sha256::digest(content) {
-        let _ = write!(text, "{byte:02x}");
+        let _ = write!(out, "{byte:02x}");
     }
-    text.push_str("\"]}");
-    out.extend_from_slice(text.as_bytes());
+    let _ = out.write_str("\"]}");
+}
+
+/// Writes text at the end of bytes.
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl core::fmt::Write for Bytes<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
 }
