@@ -201,7 +201,7 @@ pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> De
     verdict.justification = justification;
     let Sentence::Call(call) = sentence else {
         let refusal = covered(sentence.asked(), &request, facts).err();
-        let refusal = refusal.unwrap_or_else(|| unminted(justification));
+        let refusal = refusal.unwrap_or_else(|| unminted(request.mark));
         verdict.finding = Finding::Refused(sentence, refusal);
         return Decided::Final(verdict);
     };
@@ -252,7 +252,7 @@ pub fn examine(request: Request<'_>, facts: &impl Facts, raw: &[u8]) -> Findings
             let label = stopped.map_or(Ok(()), Err);
             (label, Some(located(call, &targets, request.scope, facts)))
         }
-        Sentence::Warrant(_) => (Err(unminted(justification)), None),
+        Sentence::Warrant(_) => (Err(unminted(request.mark)), None),
     };
     Findings { justification, gates: [Some(Ok(())), Some(granted), Some(label), scope] }
 }
@@ -365,9 +365,10 @@ fn label<'a, 's>(
     Justified { call, targets, cover }
 }
 
-/// Why no warrant is minted: not after reading, and not by this version.
-fn unminted(justification: Label) -> Refusal {
-    match justification.integrity {
+/// Why no warrant is minted: not after reading, and not by this version. The
+/// held value that a selector reads from is not what asks for the warrant.
+fn unminted(mark: &Mark) -> Refusal {
+    match mark.label().integrity {
         Integrity::Ingested => Refusal::Tainted,
         Integrity::System | Integrity::User => Refusal::Unsupported,
     }
