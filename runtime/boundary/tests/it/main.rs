@@ -1,3 +1,9 @@
 //! The boundary's integration tests, one binary.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod agree;
 mod grammar;
+mod model;
+mod names;
+mod random;
+mod world;
