@@ -31,7 +31,7 @@ impl Sink for Tape {
 }
 
 /// What `decide` and `commit` come to, and the label that goes with it.
-fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcome, Label) {
+pub(crate) fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcome, Label) {
     let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
     let request = world.request(&mark, &scope);
     let findings = examine(request, world, raw);
@@ -43,7 +43,8 @@ fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcome, Label) {
     let before = log.sink().frames;
     let opened = log.commit(decided.unasked(), world, 0).unwrap();
     assert_eq!(log.sink().frames, before + 1, "one record");
-    let recorded = u16::from_le_bytes([log.sink().last[8], log.sink().last[9]]);
+    let head = &log.sink().last[4..];
+    let (gate, recorded) = (head[3], u16::from_le_bytes([head[4], head[5]]));
     let (code, outcome, label) = match (asked, opened) {
         (None, Opened::Permitted(call)) => (0, Outcome::Permitted, call.justification()),
         (None, Opened::Refused(refused)) => {
@@ -57,7 +58,7 @@ fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcome, Label) {
     };
     let first = findings.gates.iter().flatten().find_map(|gate| gate.err());
     assert_eq!(first.map_or(0, Refusal::number), code, "the first gate that says no");
-    assert_eq!(recorded, code, "the record says what was decided");
+    assert_eq!((recorded, Some(gate)), (code, code::gate(code).or(Some(0))), "as decided");
     (outcome, label)
 }
 

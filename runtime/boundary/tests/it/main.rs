@@ -5,5 +5,6 @@ mod agree;
 mod grammar;
 mod model;
 mod names;
+mod order;
 mod random;
 mod world;
