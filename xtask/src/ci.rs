@@ -16,6 +16,7 @@ use crate::demo;
 use crate::deny;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
+use crate::tcb;
 use crate::toolchain::{Choice, Toolchain};
 
 /// Runs the steps, and stops at the first that fails.
@@ -62,6 +63,10 @@ fn format() -> Result<Outcome, Failure> {
 
 fn dependencies() -> Result<Outcome, Failure> {
     deny::run().map(|()| Outcome::Done)
+}
+
+fn deciding() -> Result<Outcome, Failure> {
+    tcb::run(false).map(|()| Outcome::Done)
 }
 
 fn lints() -> Result<Outcome, Failure> {
@@ -124,9 +129,10 @@ fn demonstration() -> Result<Outcome, Failure> {
 
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 9] = [
+const STEPS: [(&str, Step); 10] = [
     ("format", format),
     ("dependencies", dependencies),
+    ("what decides", deciding),
     ("lints", lints),
     ("docs", docs),
     ("tests", tests),
@@ -137,7 +143,10 @@ const STEPS: [(&str, Step); 9] = [
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 4] = ["synapse-abi", "synapse-boundary", "synapse-kernel", "synapse-primitives"];
+const CORE: [&str; 6] = [
+    "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-interpreter",
+    "synapse-kernel", "synapse-primitives",
+];
 
 #[cfg(test)]
 mod tests {

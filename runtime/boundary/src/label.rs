@@ -34,17 +34,7 @@ impl Integrity {
         }
     }
 
-    /// The number that a record holds.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::System => 0,
-            Self::User => 1,
-            Self::Ingested => 2,
-        }
-    }
-
-    /// What a reply frame says of it.
+    /// What a reply frame and a record say of it.
     #[must_use]
     pub const fn mark(self) -> reply::Mark {
         match self {

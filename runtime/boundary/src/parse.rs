@@ -55,6 +55,20 @@ pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
     }
 }
 
+/// Whether a text is what its type asks beside the grammar.
+pub(crate) fn well_formed(ty: Type, text: &str) -> Result<(), Refusal> {
+    let (limit, canonical) = match (ty, text) {
+        (Type::Url, url) => (limits::URL, Url::parse(url).is_ok()),
+        (Type::Host, host) => (limits::HOST, Host::parse(host).is_ok()),
+        (Type::Path, _) => (limits::PATH, true),
+        _ => (limits::TEXT, true),
+    };
+    if text.len() > limit {
+        return Err(Refusal::TooLong);
+    }
+    if canonical { Ok(()) } else { Err(Refusal::NotCanonical) }
+}
+
 /// What is left to read, and what was wrong beside the grammar.
 #[derive(Clone, Debug)]
 pub(crate) struct Parser<'s> {
@@ -83,10 +97,9 @@ impl<'s> Parser<'s> {
             return Err(Refusal::Malformed);
         }
         // A verb's targets are known to its manifest only, so they stand in its Json.
-        let fixed = |row: &registry::Argument| row.role == Role::Target || row.ty == Type::Json;
         let verb = matches!(primitive, Primitive::ToolUse | Primitive::ToolCommit);
         let fixed =
-            |row: &registry::Argument| if verb { fixed(row) } else { row.role == Role::Target };
+            |row: &registry::Argument| row.role == Role::Target || (verb && row.ty == Type::Json);
         let asked = self.arguments(raw, primitive, fixed, Self::fixed)?;
         self.eat(",\"uses\":")?;
         let uses = self.uint()?;
@@ -158,48 +171,20 @@ impl<'s> Parser<'s> {
 
     /// One argument that a warrant fixes: a literal, or a selector in its place.
     fn fixed(&mut self, row: &registry::Argument) -> Result<Argument<'s>, Refusal> {
-        match row.ty {
-            Type::Text | Type::Path | Type::Url | Type::Host => {
-                if self.rest.starts_with('{') {
-                    return self.selector().map(Argument::Selector);
-                }
-                let text = self.string()?;
-                Ok(self.literal(row.ty, text))
-            }
-            Type::Port => self.port(),
-            Type::Name => self.name(row.name),
-            Type::Json => self.json(References::Selectors),
-            Type::Uint
-            | Type::Choice(_)
-            | Type::Handle(_)
-            | Type::Literal
-            | Type::Selector
-            | Type::Content
-            | Type::Prompt => Err(Refusal::Malformed),
+        if row.ty == Type::Json {
+            return self.json(References::Selectors);
         }
+        let selects = matches!(row.ty, Type::Text | Type::Path | Type::Url | Type::Host);
+        if selects && self.rest.starts_with('{') {
+            return self.selector().map(Argument::Selector);
+        }
+        self.argument(row)
     }
 
     /// A literal with what its type asks beside the grammar.
     fn literal(&mut self, ty: Type, text: Text<'s>) -> Argument<'s> {
-        let (limit, canonical) = match ty {
-            Type::Url => (limits::URL, Url::parse(text.raw()).is_ok()),
-            Type::Host => (limits::HOST, Host::parse(text.raw()).is_ok()),
-            Type::Path => (limits::PATH, true),
-            Type::Text
-            | Type::Port
-            | Type::Uint
-            | Type::Choice(_)
-            | Type::Handle(_)
-            | Type::Name
-            | Type::Json
-            | Type::Literal
-            | Type::Selector
-            | Type::Content
-            | Type::Prompt => (limits::TEXT, true),
-        };
-        self.at_most(limit, text.raw().len());
-        if !canonical {
-            self.defect.get_or_insert(Refusal::NotCanonical);
+        if let Err(defect) = well_formed(ty, text.raw()) {
+            self.defect.get_or_insert(defect);
         }
         Argument::Text(text)
     }

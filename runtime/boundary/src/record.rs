@@ -10,7 +10,7 @@
 //! - I3: one decision record an attempt; if the sink fails, nothing is opened.
 //!
 //! # Not here
-//! Where frames are kept (the board's sink). Reading a log back (`verify`).
+//! Where frames are kept (the board's sink). Reading a log back (`synapse-kernel`).
 
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
@@ -20,11 +20,12 @@ use synapse_abi::code::{self, Refusal};
 use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
 
-use crate::gates::{Facts, Finding, InScope, Target, Verdict};
+use crate::gates::{Facts, Finding, InScope, Verdict};
 use crate::label::{Integrity, Label};
 use crate::path::NormalPath;
 use crate::scope::{Rights, Scope, Terms};
 use crate::sentence::{Argument, Call, Sentence};
+use crate::target::Target;
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
@@ -39,54 +40,23 @@ pub const MAGIC: [u8; 12] = *b"SYNAPSE-LOG\0";
 /// What `cause` says when there is none, and `primitive` in a byte.
 pub const NONE: u64 = u64::MAX;
 
-/// What a record is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// One attempt: permitted or refused.
-    Decision = 1,
-    /// What an executed call came to.
-    Outcome = 2,
-    /// A task began.
-    TaskStart = 3,
-    /// A turn began.
-    TurnStart = 4,
-    /// A turn ended.
-    TurnEnd = 5,
-    /// The human answered a question.
-    Answer = 6,
-    /// The run ended as it should.
-    RunEnd = 7,
-}
-
-impl Kind {
-    /// The number in the record.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Decision => 1,
-            Self::Outcome => 2,
-            Self::TaskStart => 3,
-            Self::TurnStart => 4,
-            Self::TurnEnd => 5,
-            Self::Answer => 6,
-            Self::RunEnd => 7,
-        }
-    }
-
-    /// The kind with this number.
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            1 => Some(Self::Decision),
-            2 => Some(Self::Outcome),
-            3 => Some(Self::TaskStart),
-            4 => Some(Self::TurnStart),
-            5 => Some(Self::TurnEnd),
-            6 => Some(Self::Answer),
-            7 => Some(Self::RunEnd),
-            _ => None,
-        }
+synapse_abi::numbered! {
+    /// What a record is about.
+    pub enum Kind: u8 {
+        /// One attempt: permitted or refused.
+        Decision = 1,
+        /// What an executed call came to.
+        Outcome = 2,
+        /// A task began.
+        TaskStart = 3,
+        /// A turn began.
+        TurnStart = 4,
+        /// A turn ended.
+        TurnEnd = 5,
+        /// The human answered a question.
+        Answer = 6,
+        /// The run ended as it should.
+        RunEnd = 7,
     }
 }
 
@@ -417,7 +387,7 @@ impl Head {
             code::gate(self.code).unwrap_or(0),
         ]);
         frame.extend_from_slice(&self.code.to_le_bytes());
-        frame.extend_from_slice(&[self.label.integrity.number(), class]);
+        frame.extend_from_slice(&[self.label.integrity.mark().number(), class]);
         let secrecy = self.label.secrecy.bits();
         for number in [self.sequence, self.time, self.task, secrecy, self.cause] {
             frame.extend_from_slice(&number.to_le_bytes());

@@ -7,11 +7,14 @@
 //! Any decision about a call (`synapse-boundary`).
 
 mod audit;
+mod bench;
 mod build;
+mod check;
 mod mount;
 mod output;
 mod primitives;
 mod run;
+mod why;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,11 +30,26 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
-        Command::Audit(audit) => match audit.run() {
-            Ok(code) => code,
-            Err(gone) if gone.is_reader_gone() => ExitCode::SUCCESS,
-            Err(failure) => failed(&failure.to_string(), 1),
+        Command::Audit(audit) => read(audit.run()),
+        Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
+        Command::Check(check) => match check.run() {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(4),
+            Err(why) => failed(&why, 1),
         },
+        Command::Bench(bench) => match bench.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => failed(&why, 1),
+        },
+    }
+}
+
+/// The end of a command that reads a log.
+fn read(result: Result<ExitCode, audit::AuditError>) -> ExitCode {
+    match result {
+        Ok(code) => code,
+        Err(gone) if gone.is_reader_gone() => ExitCode::SUCCESS,
+        Err(failure) => failed(&failure.to_string(), 1),
     }
 }
 
@@ -47,7 +65,7 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// anything is done, and the record can be checked afterwards.
 ///
 /// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
-/// without an answer, 5 no compiler for guests is installed, 130 ended by
+/// without an answer, 4 a gate refuses the checked sentence, 5 no compiler for guests is installed, 130 ended by
 /// Ctrl-C.
 #[derive(Parser)]
 #[command(version)]
@@ -62,4 +80,7 @@ enum Command {
     Build(build::Build),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
+    Why(why::Why),
+    Check(check::Check),
+    Bench(bench::Bench),
 }

@@ -1,5 +1,10 @@
 //! The boundary's integration tests, one binary.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod agree;
 mod grammar;
@@ -7,4 +12,6 @@ mod model;
 mod names;
 mod order;
 mod random;
+mod sentences;
+mod url;
 mod world;

@@ -32,7 +32,7 @@ pub(crate) fn judge(world: &World, sentence: &Sentence, length: usize) -> (Outco
 }
 
 /// Gate 1: the row of what is a sentence, or the first thing wrong with it.
-fn grammar(sentence: &Sentence, length: usize) -> Result<&'static Row, u16> {
+pub(crate) fn grammar(sentence: &Sentence, length: usize) -> Result<&'static Row, u16> {
     if length > 1 << 20 {
         return Err(102);
     }
@@ -144,7 +144,7 @@ fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<u64, u16> {
         ("net_http_post", _) => (Method::Post, names::url(text)),
         _ => (Method::Get, names::url(text)),
     };
-    let (host, port, path) = place.ok_or(104_u16)?;
+    let (host, port, path) = place?;
     if world.deny_hosts.iter().any(|pattern| host_within(pattern, host).is_some()) {
         return Err(402);
     }

@@ -5,25 +5,8 @@ use core::net::IpAddr;
 
 /// Components of paths, each sound by itself.
 pub(crate) const NAMES: &[&str] = &[
-    "a",
-    "x",
-    "y.md",
-    "out",
-    "private",
-    "Private",
-    "SOUL.md",
-    "soul.MD",
-    ".GIT",
-    "repo.git",
-    "b.pth",
-    ".github",
-    "workflows",
-    "e\u{301}",
-    "\u{e9}",
-    "%2e",
-    ".env",
-    ".ENV",
-    "a b",
+    "a", "x", "y.md", "out", "private", "Private", "SOUL.md", "soul.MD", ".GIT", "repo.git",
+    "b.pth", ".github", "workflows", "e\u{301}", "\u{e9}", "%2e", ".env", ".ENV", "a b",
 ];
 /// Components that mean nothing, or the directory above.
 pub(crate) const STEPS: &[&str] = &["", ".", "..", "..", "../.."];
@@ -54,54 +37,23 @@ pub(crate) const URLS: &[(&str, &str, u64, &str)] = &[
 ];
 /// URLs with another canonical form, or none.
 pub(crate) const WRONG_URLS: &[&str] = &[
-    "https://A.example/",
-    "https://a.example",
-    "https://a.example:443/",
-    "ftp://a.example/",
-    "https://u@a.example/",
-    "https://a.example/#f",
-    "https://a.example/../x",
-    "https://a.example/%2f",
-    "https://10.1/",
-    "https://[::ffff:10.1.2.3]/",
-    "https:///",
-    "",
-    "/",
+    "https://A.example/", "https://a.example", "https://a.example:443/", "ftp://a.example/",
+    "https://u@a.example/", "https://a.example/#f", "https://a.example/../x",
+    "https://a.example/%2f", "https://10.1/", "https://[::ffff:10.1.2.3]/", "https:///", "", "/",
 ];
 /// Canonical hosts.
 pub(crate) const HOSTS: &[&str] = &[
-    "a.example",
-    "x.b.example",
-    "no.b.example",
-    "127.0.0.1",
-    "10.1.2.3",
-    "8.8.8.8",
-    "[::1]",
-    "[fd00::1]",
-    "[2606:4700::1111]",
+    "a.example", "x.b.example", "no.b.example", "127.0.0.1", "10.1.2.3", "8.8.8.8", "[::1]",
+    "[fd00::1]", "[2606:4700::1111]",
 ];
 /// Hosts with another canonical form, or none.
 pub(crate) const WRONG_HOSTS: &[&str] =
     &["A.example", "a.example.", "127.1", "0x7f.0.0.1", "::1", "[::0001]", "", "a b"];
 /// Patterns of network entries.
 pub(crate) const NETS: &[&str] = &[
-    "a.example",
-    "a.example",
-    "*.b.example",
-    "*.example",
-    "no.b.example",
-    "10.0.0.0/8",
-    "10.1.0.0/16",
-    "8.0.0.0/6",
-    "0.0.0.0/0",
-    "127.0.0.1",
-    "[::1]",
-    "[::]/0",
-    "[fc00::]/6",
-    "[fd00::]/8",
-    "[2606::]/16",
-    "[::ffff:a00:0]/104",
-    "169.254.169.254",
+    "a.example", "a.example", "*.b.example", "*.example", "no.b.example", "10.0.0.0/8",
+    "10.1.0.0/16", "8.0.0.0/6", "0.0.0.0/0", "127.0.0.1", "[::1]", "[::]/0", "[fc00::]/6",
+    "[fd00::]/8", "[2606::]/16", "[::ffff:a00:0]/104", "169.254.169.254",
 ];
 /// The blocks that make some of the addresses above not globally reachable.
 const SPECIAL: &[&str] = &["10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "[::1]", "[fc00::]/7"];
@@ -159,15 +111,18 @@ pub(crate) fn is_protected(path: &[String]) -> bool {
 /// Where something goes: host, port and URL path.
 pub(crate) type Place<'a> = (&'a str, u64, Option<&'a str>);
 
-/// The place of a canonical URL.
-pub(crate) fn url(text: &str) -> Option<Place<'static>> {
-    let (_, host, port, path) = URLS.iter().find(|(url, ..)| *url == text)?;
-    Some((host, *port, Some(path)))
+/// The place of a URL, which may be too long or not canonical.
+pub(crate) fn url(text: &str) -> Result<Place<'static>, u16> {
+    match URLS.iter().find(|(url, ..)| *url == text) {
+        Some((_, host, port, path)) => Ok((host, *port, Some(path))),
+        None => Err(if text.len() > 2048 { 102 } else { 104 }),
+    }
 }
 
-/// The place of a canonical host and a port.
-pub(crate) fn listener(text: &str, port: u64) -> Option<Place<'_>> {
-    HOSTS.contains(&text).then_some((text, port, None))
+/// The place of a host, which may be too long or not canonical, and a port.
+pub(crate) fn listener(text: &str, port: u64) -> Result<Place<'_>, u16> {
+    let found = HOSTS.contains(&text).then_some((text, port, None));
+    found.ok_or(if text.len() > 255 { 102 } else { 104 })
 }
 
 /// Whether a URL path lies below a prefix, by whole segments.

@@ -8,12 +8,10 @@ use synapse_boundary::scope::{Effect, Method};
 use synapse_boundary::{Integrity, Secrecy};
 
 use crate::names::{BAD, HOSTS, NAMES, NETS, STEPS, URLS, WRONG_HOSTS, WRONG_URLS};
+use crate::sentences::Random;
 use crate::world::{
     Flaw, Form, Handle, Json, Limit, NetEntry, Sentence, Stamp, ToolEntry, Value, World,
 };
-
-/// A stream of numbers (xorshift).
-pub(crate) struct Random(u64);
 
 /// Paths that are normal, sound and often granted.
 const PATHS: &[&str] =
@@ -22,25 +20,13 @@ const ROOTS: &[&str] = &["/", "/data", "/data/a", "/data/out", "/home", ""];
 const ALLOW: &[&str] =
     &["/data/**", "/data/**", "/**", "/data/*", "/data/a/x", "/data/out/*", "/home/**", "/*"];
 const DENY: &[&str] = &[
-    "/data/private/**",
-    "/data/Out",
-    "/data/out/*",
-    "**/.env",
-    "**/\u{e9}",
-    "/data/A/**",
-    "/home/e\u{301}/**",
-    "**/.git",
+    "/data/private/**", "/data/Out", "/data/out/*", "**/.env", "**/\u{e9}", "/data/A/**",
+    "/home/e\u{301}/**", "**/.git",
 ];
 const TOOLS: &[&str] = &["mail/send", "mail/read", "notes/add", "pay/out"];
 const ADDRESSES: &[&str] = &[
-    "x@a.example",
-    "b@b.example",
-    "x@c",
-    "x@c,y@a.example",
-    "x@c\ny@a.example",
-    "@a.example",
-    "x@a.example.evil",
-    "",
+    "x@a.example", "b@b.example", "x@c", "x@c,y@a.example", "x@c\ny@a.example", "@a.example",
+    "x@a.example.evil", "",
 ];
 const LIKE: &[&str] = &["*@a.example", "b@b.example"];
 const NUMBERS: &[&str] = &["0", "50", "49.99", "50.01", "-1", "-0.5", "true", "null"];
@@ -49,17 +35,6 @@ const CLEARED: &[u64] = &[0, 1, 1, 3, 257, u64::MAX];
 const NO_NAME: &[&str] = &["fs_reads", "f", "tool", "shell", "fs_delete2", "net_http_put"];
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap() % bound
-    }
-
     fn one_in(&mut self, bound: usize) -> bool {
         self.below(bound) == 0
     }

@@ -7,7 +7,7 @@ use synapse_abi::registry::REGISTRY;
 fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
-    for command in ["run", "build", "primitives", "audit"] {
+    for command in ["run", "build", "primitives", "audit", "why", "check", "bench"] {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
@@ -16,6 +16,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["build", "--help"],
         &["audit", "show", "--help"],
         &["audit", "verify", "--help"],
+        &["why", "--help"],
+        &["check", "--help"],
+        &["bench", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));
