@@ -84,7 +84,7 @@ impl<'s> Decided<'s> {
 
 /// A decision, closed until it is recorded.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0616
 /// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.finding; }
 /// ```
 /// ```
@@ -141,7 +141,7 @@ impl<'s> Verdict<'s> {
 /// A call that gates 1, 2 and 4 pass and gate 3 has no reason for. It holds the
 /// refusal that stands unless a human says yes; no permission can be made of it.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
 /// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
 ///     let _ = log.commit(question, facts, 0);
@@ -179,7 +179,15 @@ impl<'s> Question<'s> {
     }
 }
 
-/// Decides one sentence. Pure: the same arguments give the same answer.
+/// Decides one sentence. Pure: the same arguments give the same answer. It is the
+/// only way into the gates; what one hands to the next has no name outside.
+///
+/// ```compile_fail,E0603
+/// use synapse_boundary::gates::Justified;
+/// ```
+/// ```
+/// use synapse_boundary::gates::Verdict;
+/// ```
 pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
     let mut verdict = Verdict {
         raw,
