@@ -8,6 +8,7 @@
 
 mod agree;
 mod grammar;
+mod invariants;
 mod model;
 mod names;
 mod order;

@@ -125,7 +125,7 @@ fn code(sentence: &[u8], changes: &[Change]) -> u16 {
 }
 
 #[test]
-fn within_gate_1_length_then_grammar_left_to_right_then_the_first_counter_or_url() {
+fn i1_within_gate_1_length_then_grammar_left_to_right_then_the_first_counter_or_url() {
     let over = vec![0xff; (1 << 20) + 1];
     let at = &over[1..];
     let parts = |count: usize| format!(r#"{{"parts":[{}]}}"#, vec![r#""""#; count].join(","));
@@ -171,7 +171,7 @@ fn within_gate_1_length_then_grammar_left_to_right_then_the_first_counter_or_url
 }
 
 #[test]
-fn within_gate_2_the_grant_then_the_budget_then_handles_and_all_before_gate_3() {
+fn i1_within_gate_2_the_grant_then_the_budget_then_handles_and_all_before_gate_3() {
     const CLOSE: &[u8] = br#"{"name":"channel_close","arguments":{"channel":7}}"#;
     const WARRANT: &[u8] =
         br#"{"warrant":"fs_delete","arguments":{"path":{"$select":9,"take":"path"}},"uses":1}"#;
@@ -192,7 +192,7 @@ fn within_gate_2_the_grant_then_the_budget_then_handles_and_all_before_gate_3() 
 }
 
 #[test]
-fn within_gate_3_protected_names_then_harm_then_secrecy_and_all_before_gate_4() {
+fn i1_within_gate_3_protected_names_then_harm_then_secrecy_and_all_before_gate_4() {
     const NO_ROOM: Change = |world| world.journal_room = 0;
     let url = r#""https://a.example/""#;
     let post = post(url, r#""x""#);
@@ -223,7 +223,7 @@ fn within_gate_3_protected_names_then_harm_then_secrecy_and_all_before_gate_4() 
 }
 
 #[test]
-fn within_gate_4_defects_then_deny_then_allow_then_limits_target_by_target() {
+fn i1_within_gate_4_defects_then_deny_then_allow_then_limits_target_by_target() {
     let over = format!("/data/{}:", "l".repeat(255));
     pair(403, delete("../a:b"), &[], 404, delete("/../a:b"), &[]);
     pair(404, delete("/../a:b"), &[], 405, delete("/a:b"), &[]);
