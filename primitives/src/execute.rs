@@ -51,7 +51,33 @@ impl Done {
     }
 }
 
-/// Executes a call. Held values come from `facts`, as at the decision.
+/// Executes a call. Held values come from `facts`, as at the decision. What is
+/// decided but not recorded cannot be executed.
+///
+/// ```compile_fail,E0308
+/// # use synapse_boundary::{Authorized, Facts, Verdict};
+/// # use synapse_primitives::{Platform, execute};
+/// async fn run<P: Platform>(
+///     verdict: Verdict<'_>,
+///     recorded: Authorized<'_>,
+///     platform: &P,
+///     facts: &(impl Facts + Sync),
+/// ) {
+///     execute(verdict, platform, facts).await;
+/// }
+/// ```
+/// ```
+/// # use synapse_boundary::{Authorized, Facts, Verdict};
+/// # use synapse_primitives::{Platform, execute};
+/// async fn run<P: Platform>(
+///     verdict: Verdict<'_>,
+///     recorded: Authorized<'_>,
+///     platform: &P,
+///     facts: &(impl Facts + Sync),
+/// ) {
+///     execute(recorded, platform, facts).await;
+/// }
+/// ```
 pub async fn execute<P, F>(authorized: Authorized<'_>, platform: &P, facts: &F) -> Executed
 where
     P: Platform,

@@ -216,9 +216,10 @@ impl<T> Labelled<T> {
     }
 }
 
-/// The join of everything released into a task's memory.
+/// The join of everything released into a task's memory: what justifies its calls.
+/// A copy of it would stay behind when it rises.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// let mark = synapse_boundary::Mark::new(synapse_boundary::Label::SYSTEM);
 /// let (a, b) = (mark.clone(), mark);
 /// ```

@@ -135,9 +135,20 @@ pub struct Refused {
     pub record: u64,
 }
 
-/// The witness that a call passed all gates and is recorded.
+/// The witness that a call passed all gates and is recorded. Nobody makes one:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0451
+/// use synapse_boundary::Authorized;
+/// fn forge(call: Authorized<'_>, record: u64) -> Authorized<'_> { Authorized { record, ..call } }
+/// ```
+/// ```
+/// use synapse_boundary::Authorized;
+/// fn forge(call: Authorized<'_>, record: u64) -> Authorized<'_> { call }
+/// ```
+///
+/// Nor two of one:
+///
+/// ```compile_fail,E0599
 /// fn twice(call: synapse_boundary::Authorized<'_>) { let _ = (call.clone(), call); }
 /// ```
 /// ```
