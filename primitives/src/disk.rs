@@ -137,6 +137,7 @@ pub struct Disk {
     mounts: Vec<Held>,
     reserved: BTreeSet<Identity>,
     journal: Option<OwnedFd>,
+    listed: Mutex<Option<list::Listed>>,
     screen: Box<dyn Screen>,
 }
 
@@ -186,7 +187,7 @@ impl Disk {
             }
             held.push(Held { dir, access: mount.access, turn: Mutex::new(()) });
         }
-        Ok(Self { table, mounts: held, reserved, journal, screen })
+        Ok(Self { table, mounts: held, reserved, journal, listed: Mutex::default(), screen })
     }
 
     fn held(&self, mount: usize) -> Result<&Held, Fault> {
@@ -234,6 +235,21 @@ impl Platform for Disk {
             }
             (Place::Root(_) | Place::Above, Mode::Create) => Err(Fault::Exists),
             (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => Err(Fault::NotAFile),
+        }
+    }
+
+    async fn edit(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        match self.table.place(path)? {
+            Place::Inside(mount, rest) => {
+                self.replace_in(self.writable(mount)?, rest, old, new, journal)
+            }
+            Place::Root(_) | Place::Above => Err(Fault::NotAFile),
         }
     }
 

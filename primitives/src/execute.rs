@@ -18,7 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use synapse_abi::code::Fault;
+use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_abi::reply::Form;
@@ -28,6 +28,7 @@ use synapse_boundary::{
 };
 
 use crate::platform::{Entry, Journal, Kind, Mode, Platform};
+use crate::search::{Sight, search};
 
 /// A successful call's payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +80,10 @@ fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done,
     let secrecy = Secrecy::FILES.join(authorized.scope().named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
     match authorized.call().primitive() {
-        Primitive::FsRead | Primitive::FsList => files.join(authorized.justification()),
+        // That an edit found its one place tells what stands in the file.
+        Primitive::FsRead | Primitive::FsList | Primitive::FsSearch | Primitive::FsEdit => {
+            files.join(authorized.justification())
+        }
         Primitive::FsWrite | Primitive::FsMove | Primitive::FsDelete => {
             if result.is_ok() {
                 Label::SYSTEM
@@ -95,9 +99,7 @@ fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done,
         Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
-        Primitive::FsEdit
-        | Primitive::FsSearch
-        | Primitive::ConsoleAsk
+        Primitive::ConsoleAsk
         | Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
@@ -150,6 +152,18 @@ where
             let written = platform.write(path(call, 0)?, &bytes, mode, journal).await?;
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
         }
+        Primitive::FsEdit => {
+            let (old, new) = (content(call, 1, facts)?, content(call, 2, facts)?);
+            let journal = Journal { record: call.record(), room: call.journal_room() };
+            let written = platform.edit(path(call, 0)?, &old, &new, journal).await?;
+            Ok(Done { displaced: written.displaced, ..Done::NOTHING })
+        }
+        Primitive::FsSearch => {
+            let (root, text) = (path(call, 0)?, text(call, 1, facts)?);
+            let eyes = |path: &str| sight(call, path);
+            let json = search(platform, root, text.as_bytes(), number(call, 2), &eyes).await?;
+            Ok(Done::new(Form::Json, json.into_bytes()))
+        }
         Primitive::FsMove => {
             let both = |from: &str, to: &str| {
                 call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE)
@@ -172,8 +186,6 @@ where
             Ok(Done::new(Form::Bytes, bytes.to_vec()))
         }
         Primitive::ConsoleAsk
-        | Primitive::FsEdit
-        | Primitive::FsSearch
         | Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
@@ -197,24 +209,16 @@ async fn list<P: Platform, F: Facts + Sync>(
     platform: &P,
     facts: &F,
 ) -> Result<Done, Fault> {
-    let after = match call.call().argument(1) {
-        Argument::Text(text) => text.decode(),
-        Argument::Held(number) => {
-            let bytes = value(facts, number)?;
-            Cow::Owned(str::from_utf8(bytes).map_err(|_| Fault::NotText)?.into())
-        }
-        _ => Cow::Borrowed(""),
-    };
     let limit = number(call, 2).min(limits::LIST);
     let directory = path(call, 0)?;
     let mut json = String::from("[");
-    let mut after = after.into_owned();
+    let mut after = text(call, 1, facts)?.into_owned();
     let mut shown = 0;
     // A denied entry takes no place in the page, so that a short page is the last.
     while shown < limit {
         let page = platform.list(directory, &after, limit.saturating_sub(shown)).await?;
         for entry in &page.entries {
-            if is_shown(call, directory, &entry.name) {
+            if sight(call, &join(directory, &entry.name)) != Sight::Hidden {
                 write_entry(&mut json, entry);
                 shown = shown.saturating_add(1);
             }
@@ -231,14 +235,21 @@ async fn list<P: Platform, F: Facts + Sync>(
     Ok(Done::new(Form::Json, json.into_bytes()))
 }
 
-/// Whether a listing may show a name: not one that a deny entry covers. A name
-/// that no sentence can spell is shown, so that a guest can say it was there.
-fn is_shown(call: &Authorized<'_>, directory: &str, name: &str) -> bool {
-    let path = format!("{}/{name}", directory.trim_end_matches('/'));
-    match NormalPath::parse(Cow::Owned(path)) {
-        Ok(path) => call.scope().check(&path, Rights::NONE).is_ok(),
-        Err(_) => true,
+/// What a call may learn of a path below its target: of one that a deny entry
+/// covers, nothing. A name that no sentence can spell is no secret, so that a
+/// guest can say it was there.
+fn sight(call: &Authorized<'_>, path: &str) -> Sight {
+    let Ok(path) = NormalPath::parse(Cow::Borrowed(path)) else { return Sight::Unspelled };
+    match call.scope().check(&path, Rights::READ) {
+        Ok(()) => Sight::Read,
+        Err(Refusal::Denied) => Sight::Hidden,
+        Err(_) => Sight::Passed,
     }
+}
+
+/// The path of a directory's entry.
+pub(crate) fn join(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
 }
 
 fn write_entry(json: &mut String, entry: &Entry) {
@@ -259,7 +270,7 @@ fn write_entry(json: &mut String, entry: &Entry) {
 }
 
 /// Writes the inside of a canonical JSON string.
-fn escape(json: &mut String, text: &str) {
+pub(crate) fn escape(json: &mut String, text: &str) {
     for char in text.chars() {
         match char {
             '"' => json.push_str("\\\""),
@@ -277,6 +288,21 @@ fn escape(json: &mut String, text: &str) {
 
 fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {
     call.target(index).map(NormalPath::as_str).ok_or(Fault::NotFound)
+}
+
+/// A text argument, unescaped.
+fn text<'a>(
+    call: &'a Authorized<'_>,
+    index: usize,
+    facts: &'a impl Facts,
+) -> Result<Cow<'a, str>, Fault> {
+    match call.call().argument(index) {
+        Argument::Text(text) => Ok(text.decode()),
+        Argument::Held(number) => {
+            str::from_utf8(value(facts, number)?).map(Cow::Borrowed).map_err(|_| Fault::NotText)
+        }
+        _ => Ok(Cow::Borrowed("")),
+    }
 }
 
 fn number(call: &Authorized<'_>, index: usize) -> u64 {

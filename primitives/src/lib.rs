@@ -2,7 +2,7 @@
 //!
 //! A call that passed the door ends in one method of [`Platform`]. The trait
 //! is the whole width of the hole between a guest and the world, so it is kept
-//! narrow: six file verbs, one clock, one screen. Two boards' worth of it live
+//! narrow: file verbs, one clock, one console. Two boards' worth of it live
 //! here, the host's [`disk`] and the tests' [`memory`], and every behaviour
 //! they share is asserted against both by one table.
 //!
@@ -34,6 +34,7 @@ pub mod execute;
 pub mod memory;
 pub mod mounts;
 pub mod platform;
+pub mod search;
 
 pub use execute::{Done, Executed, execute};
 pub use platform::Platform;

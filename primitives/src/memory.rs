@@ -24,7 +24,7 @@ use spin::Mutex;
 use crate::{
     Fault, Platform,
     mounts::{Access, MountError, Place, Table, below, split_last},
-    platform::{Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written},
+    platform::{Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written, edited},
 };
 
 /// An in-memory tree of mounts with a clock that is set and a screen that is read.
@@ -198,6 +198,37 @@ impl Memory {
         Ok(Written { created, displaced: kept, length })
     }
 
+    fn replace_in(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        let (mount, rest) = match self.table.place(path)? {
+            Place::Inside(mount, rest) => (mount, rest),
+            Place::Root(_) | Place::Above => return Err(Fault::NotAFile),
+        };
+        self.writable(mount)?;
+        let mut state = self.state.lock();
+        let now_ms = state.now_ms;
+        let (names, name) = state.parents(mount, rest)?;
+        let node = names.get_mut(name).ok_or(Fault::NotFound)?;
+        let Node { body: Body::File(bytes), reserved: false, .. } = node else {
+            return Err(if node.reserved { Fault::Reserved } else { Fault::NotAFile });
+        };
+        let whole = edited(bytes, old, new)?;
+        let displaced = count(bytes.len());
+        if displaced > journal.room {
+            return Err(Fault::JournalFull);
+        }
+        let length = count(whole.len());
+        let kept = core::mem::replace(bytes, whole);
+        node.modified_ms = now_ms;
+        state.journal.insert(journal.record, kept);
+        Ok(Written { created: false, displaced, length })
+    }
+
     fn shift(
         &self,
         from: &str,
@@ -278,6 +309,16 @@ impl Platform for Memory {
         journal: Journal,
     ) -> Result<Written, Fault> {
         self.put(path, content, mode, journal)
+    }
+
+    async fn edit(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        self.replace_in(path, old, new, journal)
     }
 
     async fn rename(
@@ -427,7 +468,7 @@ pub(crate) fn way(name: &str) -> Entry {
 pub(crate) fn page(entries: impl Iterator<Item = Entry>, limit: usize) -> Listing {
     let mut entries = entries;
     let shown = entries.by_ref().take(limit).collect();
-    Listing { entries: shown, more: entries.next().is_some(), unnamed: 0 }
+    Listing { entries: shown, more: entries.next().is_some() }
 }
 
 fn count(length: usize) -> u64 {

@@ -17,6 +17,8 @@
 use alloc::{string::String, vec::Vec};
 use core::future::Future;
 
+use memchr::memmem;
+
 use crate::Fault;
 
 /// The number of entries one move or removal may touch.
@@ -32,6 +34,9 @@ pub const PART_PREFIX: &str = ".synapse-part-";
 
 /// The bytes a file name may have at most.
 pub const NAME_BYTES: usize = 255;
+
+/// The bytes of a file that is taken into memory whole, to be edited or searched.
+pub const WHOLE_BYTES: u64 = 1 << 26;
 
 /// What a board gives the primitives: files, a clock and a screen.
 ///
@@ -76,6 +81,20 @@ pub trait Platform: Send + Sync {
         path: &str,
         content: &[u8],
         mode: Mode,
+        journal: Journal,
+    ) -> impl Future<Output = Result<Written, Fault>> + Send;
+
+    /// Puts `new` in the one place of a file where `old` stands.
+    ///
+    /// # Errors
+    /// As [`Platform::write`], and `NoMatch`, `Ambiguous` where `old` stands in
+    /// more than one place, overlapping ones too, `TooLarge` for a file or a
+    /// result above [`WHOLE_BYTES`].
+    fn edit(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
         journal: Journal,
     ) -> impl Future<Output = Result<Written, Fault>> + Send;
 
@@ -157,14 +176,13 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Whether names follow after the last entry.
     pub more: bool,
-    /// The entries of the whole directory whose names are not UTF-8.
-    pub unnamed: u64,
 }
 
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The last segment of its path.
+    /// The last segment of its path. Bytes of it that are not UTF-8 stand as
+    /// `\xNN`, which no path can spell.
     pub name: String,
     /// What it is; links are not followed to find out.
     pub kind: Kind,
@@ -185,6 +203,25 @@ pub enum Kind {
     Link,
     /// A device, FIFO or socket.
     Other,
+}
+
+/// The bytes of a file with `new` in the one place where `old` stands.
+pub(crate) fn edited(bytes: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Fault> {
+    // Nothing stands everywhere, which is no place.
+    if old.is_empty() {
+        return Err(Fault::NoMatch);
+    }
+    let finder = memmem::Finder::new(old);
+    let at = finder.find(bytes).ok_or(Fault::NoMatch)?;
+    let following = bytes.get(at.saturating_add(1)..).unwrap_or_default();
+    if finder.find(following).is_some() {
+        return Err(Fault::Ambiguous);
+    }
+    let before = bytes.get(..at).unwrap_or_default();
+    let after = bytes.get(at.saturating_add(old.len())..).unwrap_or_default();
+    let whole = [before, new, after].concat();
+    let fits = u64::try_from(whole.len()).is_ok_and(|length| length <= WHOLE_BYTES);
+    if fits { Ok(whole) } else { Err(Fault::TooLarge) }
 }
 
 /// Whether a name is one of Synapse's unfinished writes.

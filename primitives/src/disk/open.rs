@@ -12,7 +12,11 @@
 //! What is done with the handles (`list`, `replace`, `tree`).
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use core::time::Duration;
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use rustix::{
     buffer::spare_capacity,
@@ -21,6 +25,7 @@ use rustix::{
         statat, unlinkat,
     },
     io::{Errno, pread, retry_on_intr},
+    path::Arg,
 };
 
 use super::{Disk, Held, Identity};
@@ -32,6 +37,9 @@ use crate::{
 
 /// The most bytes one read asks the host for.
 const CHUNK: usize = 1 << 18;
+
+/// The coarsest step of a file system's clock.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// What stands under a name.
 #[derive(Debug, Clone, Copy)]
@@ -145,22 +153,7 @@ impl Disk {
     ) -> Result<Vec<u8>, Fault> {
         let parent = self.parent(held, rest, Missing::Refuse)?;
         let (file, _) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDONLY)?;
-        let length = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
-        let mut bytes = Vec::new();
-        while bytes.len() < length {
-            let want = length.saturating_sub(bytes.len()).min(CHUNK);
-            let Some(at) = position(offset, bytes.len()) else { break };
-            let mut chunk = Vec::new();
-            chunk.try_reserve_exact(want).map_err(|_| Fault::TooLarge)?;
-            let got =
-                retry_on_intr(|| pread(&file, spare_capacity(&mut chunk), at)).map_err(fault)?;
-            if got == 0 {
-                break;
-            }
-            chunk.truncate(want);
-            bytes.append(&mut chunk);
-        }
-        Ok(bytes)
+        read(&file, offset, length)
     }
 
     /// Refuses what is Synapse's own.
@@ -178,6 +171,15 @@ impl Found {
             Kind::Link => Err(Fault::Link),
             Kind::Other => Err(Fault::Special),
         }
+    }
+
+    /// Whether its last change is so long ago that another would show.
+    pub(super) fn settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seconds = u64::try_from(self.stat.st_ctime).unwrap_or(0);
+        let changed = Duration::from_secs(seconds)
+            .saturating_add(Duration::from_nanos(self.stat.st_ctime_nsec));
+        now.checked_sub(changed).is_some_and(|since| since > SETTLED)
     }
 
     pub(super) fn size(&self) -> u64 {
@@ -226,7 +228,7 @@ pub(super) fn sync(handle: BorrowedFd<'_>) -> Result<(), Fault> {
     retry_on_intr(|| fsync(handle)).map_err(fault)
 }
 
-pub(super) fn look(dir: BorrowedFd<'_>, name: &str) -> Result<Option<Found>, Fault> {
+pub(super) fn look(dir: BorrowedFd<'_>, name: impl Arg) -> Result<Option<Found>, Fault> {
     match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(found(stat))),
         Err(Errno::NOENT) => Ok(None),
@@ -246,6 +248,25 @@ pub(super) fn look_within(dir: BorrowedFd<'_>, name: &str) -> Result<Option<Foun
 
 pub(super) fn stat(handle: BorrowedFd<'_>) -> Result<Found, Fault> {
     fstat(handle).map(found).map_err(fault)
+}
+
+/// At most `length` bytes of an open file.
+pub(super) fn read(file: &OwnedFd, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+    let length = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
+    let mut bytes = Vec::new();
+    while bytes.len() < length {
+        let want = length.saturating_sub(bytes.len()).min(CHUNK);
+        let Some(at) = position(offset, bytes.len()) else { break };
+        let mut chunk = Vec::new();
+        chunk.try_reserve_exact(want).map_err(|_| Fault::TooLarge)?;
+        let got = retry_on_intr(|| pread(file, spare_capacity(&mut chunk), at)).map_err(fault)?;
+        if got == 0 {
+            break;
+        }
+        chunk.truncate(want);
+        bytes.append(&mut chunk);
+    }
+    Ok(bytes)
 }
 
 /// The offset of the byte after `done` more, unless no file reaches it.

@@ -42,11 +42,11 @@ use rustix::{
 
 use super::{
     Disk, Held, Identity,
-    open::{Found, Missing, Parent, exclusive, fault, look, position, readable, stat, sync},
+    open::{Found, Missing, Parent, exclusive, fault, look, position, read, readable, stat, sync},
 };
 use crate::{
     Fault,
-    platform::{Journal, Kind, Mode, PART_PREFIX, Written},
+    platform::{Journal, Kind, Mode, PART_PREFIX, WHOLE_BYTES, Written, edited},
 };
 
 /// The largest file an append copies where blocks cannot be shared.
@@ -79,13 +79,42 @@ impl Disk {
         Ok(written)
     }
 
+    pub(super) fn replace_in(
+        &self,
+        held: &Held,
+        rest: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        let _turn = held.turn();
+        let parent = self.parent(held, rest, Missing::Refuse)?;
+        let taken = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
+        if taken.1.size() > WHOLE_BYTES {
+            return Err(Fault::TooLarge);
+        }
+        let whole = edited(&read(&taken.0, 0, WHOLE_BYTES)?, old, new)?;
+        self.displace(&parent, &whole, taken, journal)
+    }
+
     fn replace(
         &self,
         parent: &Parent<'_>,
         content: &[u8],
         journal: Journal,
     ) -> Result<Written, Fault> {
-        let (old, found) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
+        let taken = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
+        self.displace(parent, content, taken, journal)
+    }
+
+    /// Puts content in the place of an open file, which the journal keeps.
+    fn displace(
+        &self,
+        parent: &Parent<'_>,
+        content: &[u8],
+        (old, found): (OwnedFd, Found),
+        journal: Journal,
+    ) -> Result<Written, Fault> {
         let size = found.size();
         let room = if self.journal.is_some() { journal.room } else { 0 };
         if size > room {

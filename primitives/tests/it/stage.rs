@@ -11,11 +11,13 @@ use std::{
 };
 
 use cap_std::{ambient_authority, fs::Dir};
+use serde_json::Value;
 use synapse_primitives::{
     Fault, Platform,
     disk::{Disk, Identity, Mount, Screen},
     mounts::Access,
     platform::{Entry, Journal, Kind, Listing, Mode, Written},
+    search::{Eyes, Sight, search},
 };
 use tempfile::TempDir;
 
@@ -121,6 +123,27 @@ pub(crate) trait Calls: Platform {
         now(self.write(path, content, mode, Journal { record, room }))
     }
 
+    fn edits(&self, path: &str, old: &str, new: &str) -> Result<Written, Fault> {
+        let journal = Journal { record: 1, room: 1 << 20 };
+        now(self.edit(path, old.as_bytes(), new.as_bytes(), journal))
+    }
+
+    /// A page of a search that may see everything.
+    fn finds(&self, root: &str, text: &str, from: u64) -> Result<Value, Fault>
+    where
+        Self: Sized,
+    {
+        self.finds_as(root, text, from, &|_| Sight::Read)
+    }
+
+    fn finds_as(&self, root: &str, text: &str, from: u64, eyes: Eyes<'_>) -> Result<Value, Fault>
+    where
+        Self: Sized,
+    {
+        let page = now(search(self, root, text.as_bytes(), from, eyes))?;
+        Ok(serde_json::from_str(&page).unwrap())
+    }
+
     fn shift(&self, from: &str, to: &str) -> Result<(), Fault> {
         now(self.rename(from, to, &|_, _| true))
     }
@@ -148,4 +171,8 @@ impl<P: Platform> Calls for P {}
 
 pub(crate) fn entry(name: &str, kind: Kind, size: u64) -> Entry {
     Entry { name: name.to_owned(), kind, size, modified_ms: 0 }
+}
+
+pub(crate) fn hits(page: &Value) -> Vec<Value> {
+    page.get("hits").and_then(Value::as_array).cloned().unwrap()
 }

@@ -158,6 +158,8 @@ codes! {
         NoRoom = 529 "no room for held values",
         /// A name below the target is not UTF-8.
         NameNotText = 530 "name is not text",
+        /// The call was executed, but the log could not take what came of it.
+        Unrecorded = 531 "done, not recorded",
     }
 }
 
