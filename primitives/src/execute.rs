@@ -148,14 +148,12 @@ where
                 _ => Mode::Append,
             };
             let bytes = content(call, 1, facts)?;
-            let journal = Journal { record: call.record(), room: call.journal_room() };
-            let written = platform.write(path(call, 0)?, &bytes, mode, journal).await?;
+            let written = platform.write(path(call, 0)?, &bytes, mode, journal(call)).await?;
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
         }
         Primitive::FsEdit => {
             let (old, new) = (content(call, 1, facts)?, content(call, 2, facts)?);
-            let journal = Journal { record: call.record(), room: call.journal_room() };
-            let written = platform.edit(path(call, 0)?, &old, &new, journal).await?;
+            let written = platform.edit(path(call, 0)?, &old, &new, journal(call)).await?;
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
         }
         Primitive::FsSearch => {
@@ -168,13 +166,13 @@ where
             let both = |from: &str, to: &str| {
                 call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE)
             };
-            platform.rename(path(call, 0)?, path(call, 1)?, &both).await?;
+            platform.rename(path(call, 0)?, path(call, 1)?, journal(call), &both).await?;
             Ok(Done::NOTHING)
         }
         Primitive::FsDelete => {
             let covered = |path: &str| call.covers(path, Rights::DELETE);
-            platform.remove(path(call, 0)?, &covered).await?;
-            Ok(Done::NOTHING)
+            let displaced = platform.remove(path(call, 0)?, journal(call), &covered).await?;
+            Ok(Done { displaced, ..Done::NOTHING })
         }
         Primitive::ValueRead => {
             let Argument::Held(held) = call.call().argument(0) else {
@@ -284,6 +282,10 @@ pub(crate) fn escape(json: &mut String, text: &str) {
             _ => json.push(char),
         }
     }
+}
+
+fn journal(call: &Authorized<'_>) -> Journal {
+    Journal { record: call.record(), room: call.journal_room() }
 }
 
 fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {

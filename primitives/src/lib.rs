@@ -8,7 +8,8 @@
 //!
 //! # Reading order
 //! [`platform`] (the verbs), [`execute()`] (one match over the 26), [`memory`] (the
-//! semantics in their shortest form), [`disk`] (the same on a real file system).
+//! semantics in their shortest form), [`disk`] (the same on a real file system),
+//! [`journal`] (what was changed, and how to know it again).
 //!
 //! # Trust
 //! Callers hand in paths in normal form that four gates admitted. Nothing here
@@ -31,6 +32,8 @@ compile_error!("the disk needs openat2: build feature `cap-std` for Linux only")
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod disk;
 pub mod execute;
+#[cfg(all(feature = "cap-std", target_os = "linux"))]
+pub mod journal;
 pub mod memory;
 pub mod mounts;
 pub mod platform;

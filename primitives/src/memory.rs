@@ -38,7 +38,7 @@ pub struct Memory {
 #[derive(Debug, Default)]
 struct State {
     roots: Vec<Node>,
-    journal: BTreeMap<u64, Vec<u8>>,
+    journal: BTreeMap<u64, Body>,
     shown: Vec<u8>,
     now_ms: u64,
 }
@@ -106,10 +106,13 @@ impl Memory {
         Ok(())
     }
 
-    /// What the journal holds for a record.
+    /// The bytes of the file that the journal holds for a record.
     #[must_use]
     pub fn journaled(&self, record: u64) -> Option<Vec<u8>> {
-        self.state.lock().journal.get(&record).cloned()
+        match self.state.lock().journal.get(&record)? {
+            Body::File(bytes) => Some(bytes.clone()),
+            Body::Directory(_) => None,
+        }
     }
 
     /// Everything shown so far.
@@ -193,7 +196,7 @@ impl Memory {
         names.insert(name.to_owned(), node);
         let kept = displaced.as_ref().map_or(0, |old| count(old.len()));
         if let Some(old) = displaced {
-            state.journal.insert(journal.record, old);
+            state.journal.insert(journal.record, Body::File(old));
         }
         Ok(Written { created, displaced: kept, length })
     }
@@ -225,7 +228,7 @@ impl Memory {
         let length = count(whole.len());
         let kept = core::mem::replace(bytes, whole);
         node.modified_ms = now_ms;
-        state.journal.insert(journal.record, kept);
+        state.journal.insert(journal.record, Body::File(kept));
         Ok(Written { created: false, displaced, length })
     }
 
@@ -236,7 +239,7 @@ impl Memory {
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
-            return Err(Fault::Subtree);
+            return Err(Fault::Immovable);
         };
         let Place::Inside(to_mount, to_rest) = self.table.place(to)? else {
             return Err(Fault::Exists);
@@ -250,7 +253,7 @@ impl Memory {
         let node = state.find(mount, rest)?;
         if below(rest, to_rest).is_some_and(|inner| !inner.is_empty()) {
             return match node.body {
-                Body::Directory(_) => Err(Fault::Unsupported),
+                Body::Directory(_) => Err(Fault::Immovable),
                 Body::File(_) => Err(Fault::NotADirectory),
             };
         }
@@ -269,17 +272,27 @@ impl Memory {
         Ok(())
     }
 
-    fn take(&self, path: &str, admits: &(dyn Fn(&str) -> bool + Sync)) -> Result<(), Fault> {
+    fn take(
+        &self,
+        path: &str,
+        journal: Journal,
+        admits: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<u64, Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
-            return Err(Fault::Subtree);
+            return Err(Fault::Immovable);
         };
         self.writable(mount)?;
         let mut state = self.state.lock();
         let node = state.find(mount, rest)?;
         walk(node, &mut String::new(), &mut 0, 0, &mut |inner| admits(&format!("{path}{inner}")))?;
+        let displaced = node.size();
+        if displaced > journal.room {
+            return Err(Fault::JournalFull);
+        }
         let (names, name) = state.parents(mount, rest)?;
-        names.remove(name).ok_or(Fault::NotFound)?;
-        Ok(())
+        let node = names.remove(name).ok_or(Fault::NotFound)?;
+        state.journal.insert(journal.record, node.body);
+        Ok(displaced)
     }
 }
 
@@ -325,6 +338,7 @@ impl Platform for Memory {
         &self,
         from: &str,
         to: &str,
+        _: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         self.shift(from, to, admits)
@@ -333,9 +347,10 @@ impl Platform for Memory {
     async fn remove(
         &self,
         path: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<(), Fault> {
-        self.take(path, admits)
+    ) -> Result<u64, Fault> {
+        self.take(path, journal, admits)
     }
 
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
@@ -415,6 +430,14 @@ impl Node {
         match &mut self.body {
             Body::Directory(names) => Ok(names),
             Body::File(_) => Err(Fault::NotADirectory),
+        }
+    }
+
+    /// The bytes of its files.
+    fn size(&self) -> u64 {
+        match &self.body {
+            Body::File(bytes) => count(bytes.len()),
+            Body::Directory(names) => names.values().map(Self::size).sum(),
         }
     }
 

@@ -32,6 +32,11 @@ pub const WALK_LEVELS: usize = 128;
 /// They are never listed, and a path that names one answers [`Fault::Reserved`].
 pub const PART_PREFIX: &str = ".synapse-part-";
 
+/// Directories that begin with this are Synapse's, and hold what was displaced.
+///
+/// They are hidden in the same way.
+pub const KEPT_PREFIX: &str = ".synapse-kept-";
+
 /// The bytes a file name may have at most.
 pub const NAME_BYTES: usize = 255;
 
@@ -106,27 +111,32 @@ pub trait Platform: Send + Sync {
     ///
     /// # Errors
     /// `Exists`, `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`,
-    /// `Special`, `Changed`, `Unsupported` for a directory into itself.
+    /// `Special`, `Changed`, `Immovable` for a directory into itself and for the
+    /// root of a mount.
     fn rename(
         &self,
         from: &str,
         to: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// Removes an entry; a directory with its whole subtree.
+    /// Removes an entry into the journal; a directory with its whole subtree.
+    /// The answer is the bytes that the journal took.
     ///
-    /// `admits` is asked for every descendant before the first is removed; one
-    /// `false` and nothing is. A link is removed as the entry it is. What
-    /// appears while the removal runs is kept, and the answer is `Changed`.
+    /// `admits` is asked for every descendant before anything is removed; one
+    /// `false` and nothing is. A link is removed as the entry it is. Where
+    /// something joined the subtree meanwhile, all of it stays: `Changed`.
     ///
     /// # Errors
-    /// `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`.
+    /// `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`,
+    /// `JournalFull` before anything is touched, `Immovable` for the root of a mount.
     fn remove(
         &self,
         path: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
-    ) -> impl Future<Output = Result<(), Fault>> + Send;
+    ) -> impl Future<Output = Result<u64, Fault>> + Send;
 
     /// Shows bytes to the human, through the board's one renderer.
     ///
@@ -226,17 +236,25 @@ pub(crate) fn edited(bytes: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Fa
 
 /// Whether a name is one of Synapse's unfinished writes.
 pub(crate) fn is_part(name: &[u8]) -> bool {
-    name.get(..PART_PREFIX.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(PART_PREFIX.as_bytes()))
+    begins(name, PART_PREFIX)
+}
+
+/// Whether a name is Synapse's own, by how it begins.
+pub(crate) fn is_own(name: &[u8]) -> bool {
+    is_part(name) || begins(name, KEPT_PREFIX)
+}
+
+fn begins(name: &[u8], prefix: &str) -> bool {
+    name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
 }
 
 /// What a name may be called, checked before any directory is opened for it.
 ///
 /// # Errors
-/// `Reserved` for an unfinished write, `TooLarge` for a name no disk takes.
+/// `Reserved` for a name of Synapse's own, `TooLarge` for a name no disk takes.
 pub(crate) fn nameable(rest: &str) -> Result<(), Fault> {
     for name in rest.split('/') {
-        if is_part(name.as_bytes()) {
+        if is_own(name.as_bytes()) {
             return Err(Fault::Reserved);
         }
         if name.len() > NAME_BYTES {

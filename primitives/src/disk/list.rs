@@ -29,7 +29,7 @@ use crate::{
     Fault,
     memory::{page, way},
     mounts::Place,
-    platform::{Kind, Listing, is_part},
+    platform::{Kind, Listing, is_own},
 };
 
 impl Disk {
@@ -104,7 +104,7 @@ impl Disk {
         for entry in Dir::new(dir).map_err(fault)? {
             let entry = entry.map_err(fault)?;
             let bytes = entry.file_name().to_bytes();
-            if !matches!(bytes, b"." | b"..") && !is_part(bytes) {
+            if !matches!(bytes, b"." | b"..") && !is_own(bytes) {
                 names.push(Name { shown: shown(bytes), bytes: bytes.into() });
             }
         }

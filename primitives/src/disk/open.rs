@@ -197,6 +197,28 @@ impl Found {
     }
 }
 
+/// The directories of a path that are not there, by their guest paths,
+/// outermost first. `path` ends with `rest`.
+pub(super) fn missing(held: &Held, path: &str, rest: &str) -> Result<Vec<String>, Fault> {
+    let Some(parents) = split_last(rest).0 else { return Ok(Vec::new()) };
+    let mut end = path.len().saturating_sub(rest.len());
+    let mut dir = Some(step(held.dir.as_fd(), ".")?);
+    let mut missing = Vec::new();
+    for parent in parents.split('/') {
+        end = end.saturating_add(parent.len());
+        dir = match dir.map(|dir| step(dir.as_fd(), parent)).transpose() {
+            Err(Fault::NotFound) => None,
+            stepped => stepped?,
+        };
+        if dir.is_none() {
+            missing.extend(path.get(..end).map(ToOwned::to_owned));
+        }
+        // The slash after it.
+        end = end.saturating_add(1);
+    }
+    Ok(missing)
+}
+
 /// Opens a name beneath a directory; no link, no way out.
 pub(super) fn beneath(dir: BorrowedFd<'_>, name: &str, flags: OFlags) -> Result<OwnedFd, Fault> {
     open(dir, name, flags, Mode::empty(), ResolveFlags::empty()).map_err(fault)

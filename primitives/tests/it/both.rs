@@ -11,7 +11,7 @@ use synapse_primitives::{
     search::Sight,
 };
 
-use crate::stage::{Calls, Stage, entry, hits, now};
+use crate::stage::{Calls, Stage, entry, hits, now, usual};
 
 /// Runs a behaviour on a fresh memory and on a fresh disk, both with `/data`,
 /// read-only `/docs` holding `kept.md`, and `/data/own` reserved.
@@ -183,7 +183,7 @@ on_both! {
         let full = now(platform.edit("/data/a", b"one", b"1", Journal { record: 4, room: 16 }));
         assert_eq!(full, Err(Fault::JournalFull));
         assert_eq!(platform.all("/data/a").unwrap(), b"one two two three");
-        assert_eq!((journaled(1), journaled(4)), (None, None));
+        assert_eq!(journaled(4), None);
         let journal = Journal { record: 5, room: 17 };
         let written = now(platform.edit("/data/a", b"two two", b"2", journal)).unwrap();
         assert_eq!(written, Written { created: false, displaced: 17, length: 11 });
@@ -313,14 +313,14 @@ on_both! {
         assert_eq!(platform.shift("/data/a", "/data/own/a"), Err(Fault::Reserved));
         assert_eq!(platform.shift("/data/own/log", "/data/log"), Err(Fault::Reserved));
         assert_eq!(platform.shift("/data/own", "/data/mine"), Err(Fault::Reserved));
-        assert_eq!(platform.shift("/data/d", "/data/d/two/d"), Err(Fault::Unsupported));
-        assert_eq!(platform.shift("/data", "/data2"), Err(Fault::Subtree));
+        assert_eq!(platform.shift("/data/d", "/data/d/two/d"), Err(Fault::Immovable));
+        assert_eq!(platform.shift("/data", "/data2"), Err(Fault::Immovable));
         platform.shift("/data/a", "/data/new/place/a").unwrap();
         assert_eq!(platform.all("/data/new/place/a").unwrap(), b"a");
         assert_eq!(platform.all("/data/a"), Err(Fault::NotFound));
 
         let asked = Mutex::new(Vec::new());
-        let moved = now(platform.rename("/data/d", "/data/e", &|from, to| {
+        let moved = now(platform.rename("/data/d", "/data/e", usual(), &|from, to| {
             asked.lock().unwrap().push(format!("{from} {to}"));
             true
         }));
@@ -337,11 +337,11 @@ on_both! {
         for name in ["d/a", "d/b/c", "d/z"] {
             platform.put(&format!("/data/{name}"), b"", Mode::Create).unwrap();
         }
-        let moved = now(platform.rename("/data/d", "/data/deep/e", &|from, _| !from.ends_with('c')));
+        let moved = now(platform.rename("/data/d", "/data/deep/e", usual(), &|from, _| !from.ends_with('c')));
         assert_eq!(moved, Err(Fault::Subtree));
-        let moved = now(platform.rename("/data/d", "/data/deep/e", &|_, to| to != "/data/deep/e/z"));
+        let moved = now(platform.rename("/data/d", "/data/deep/e", usual(), &|_, to| to != "/data/deep/e/z"));
         assert_eq!(moved, Err(Fault::Subtree));
-        assert_eq!(now(platform.remove("/data/d", &|path| path != "/data/d/z")),
+        assert_eq!(now(platform.remove("/data/d", usual(), &|path| path != "/data/d/z")),
             Err(Fault::Subtree));
         assert_eq!(platform.names("/data").unwrap(), ["d"], "nothing moved, no parent made");
         assert_eq!(platform.names("/data/d").unwrap(), ["a", "b", "z"]);
@@ -353,19 +353,34 @@ on_both! {
             platform.put(&format!("/data/{name}"), b"", Mode::Create).unwrap();
         }
         let asked = Mutex::new(Vec::new());
-        let removed = now(platform.remove("/data/d", &|path| {
+        let removed = now(platform.remove("/data/d", usual(), &|path| {
             asked.lock().unwrap().push(path.to_owned());
             true
         }));
-        assert_eq!(removed, Ok(()));
+        assert_eq!(removed, Ok(0));
         assert_eq!(*asked.lock().unwrap(), ["/data/d/a", "/data/d/b", "/data/d/b/c"]);
         assert_eq!(platform.names("/data").unwrap(), ["keep"]);
         assert_eq!(platform.take("/data/own"), Err(Fault::Reserved));
         for root in ["/data", "/"] {
-            assert_eq!(platform.take(root), Err(Fault::Subtree));
-            assert_eq!(platform.shift(root, "/data/x"), Err(Fault::Subtree));
+            assert_eq!(platform.take(root), Err(Fault::Immovable));
+            assert_eq!(platform.shift(root, "/data/x"), Err(Fault::Immovable));
         }
         platform.take("/data/keep").unwrap();
+        assert_eq!(platform.names("/data").unwrap(), Vec::<String>::new());
+    }
+
+    a_removal_fits_the_journal_or_is_not_made(platform, journaled) {
+        for (name, content) in [("d/a", "1234"), ("d/b/c", "567"), ("e", "12")] {
+            platform.put(&format!("/data/{name}"), content.as_bytes(), Mode::Create).unwrap();
+        }
+        let remove = |path, record, room| {
+            now(platform.remove(path, Journal { record, room }, &|_| true))
+        };
+        assert_eq!(remove("/data/d", 20, 6), Err(Fault::JournalFull));
+        assert_eq!(platform.names("/data/d").unwrap(), ["a", "b"]);
+        assert_eq!(remove("/data/d", 21, 7), Ok(7));
+        assert_eq!(remove("/data/e", 22, 2), Ok(2));
+        assert_eq!(journaled(22).unwrap(), b"12");
         assert_eq!(platform.names("/data").unwrap(), Vec::<String>::new());
     }
 

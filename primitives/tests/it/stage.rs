@@ -3,6 +3,7 @@
 use core::{
     future::Future,
     pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
     task::{Context, Poll, Waker},
 };
 use std::{
@@ -51,7 +52,7 @@ pub(crate) fn dir(path: &Path) -> Dir {
 }
 
 pub(crate) fn mount(root: &str, path: &Path, access: Access) -> Mount {
-    Mount { root: root.to_owned(), dir: dir(path), access }
+    Mount { root: root.to_owned(), host: path.to_str().unwrap().to_owned(), dir: dir(path), access }
 }
 
 impl Stage {
@@ -59,9 +60,18 @@ impl Stage {
         Self::with(|_| Vec::new())
     }
 
+    /// In memory where the host has a place for that: many changes, each synced.
+    pub(crate) fn quick() -> Self {
+        let memory = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
+        Self::in_scratch(memory, |_| Vec::new())
+    }
+
     /// Sets the folder up first; what `prepare` names is Synapse's own.
     pub(crate) fn with(prepare: impl FnOnce(&Path) -> Vec<PathBuf>) -> Self {
-        let scratch = TempDir::new().unwrap();
+        Self::in_scratch(TempDir::new().unwrap(), prepare)
+    }
+
+    fn in_scratch(scratch: TempDir, prepare: impl FnOnce(&Path) -> Vec<PathBuf>) -> Self {
         for name in ["data", "docs", "journal"] {
             std::fs::create_dir(scratch.path().join(name)).unwrap();
         }
@@ -78,6 +88,10 @@ impl Stage {
         let screen = Box::new(Shown(Arc::clone(&shown)));
         let disk = Disk::new(mounts, &own, journal, screen).unwrap();
         Self { disk, shown, scratch }
+    }
+
+    pub(crate) fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 
     pub(crate) fn data(&self, inner: &str) -> PathBuf {
@@ -102,6 +116,12 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
+/// A record of its own, and room enough.
+pub(crate) fn usual() -> Journal {
+    static RECORD: AtomicU64 = AtomicU64::new(1000);
+    Journal { record: RECORD.fetch_add(1, Ordering::Relaxed), room: 1 << 20 }
+}
+
 /// The calls with their usual arguments.
 pub(crate) trait Calls: Platform {
     fn all(&self, path: &str) -> Result<Vec<u8>, Fault> {
@@ -109,7 +129,8 @@ pub(crate) trait Calls: Platform {
     }
 
     fn put(&self, path: &str, content: &[u8], mode: Mode) -> Result<Written, Fault> {
-        self.put_as(path, content, mode, 1, 1 << 20)
+        let Journal { record, room } = usual();
+        self.put_as(path, content, mode, record, room)
     }
 
     fn put_as(
@@ -124,8 +145,7 @@ pub(crate) trait Calls: Platform {
     }
 
     fn edits(&self, path: &str, old: &str, new: &str) -> Result<Written, Fault> {
-        let journal = Journal { record: 1, room: 1 << 20 };
-        now(self.edit(path, old.as_bytes(), new.as_bytes(), journal))
+        now(self.edit(path, old.as_bytes(), new.as_bytes(), usual()))
     }
 
     /// A page of a search that may see everything.
@@ -145,11 +165,11 @@ pub(crate) trait Calls: Platform {
     }
 
     fn shift(&self, from: &str, to: &str) -> Result<(), Fault> {
-        now(self.rename(from, to, &|_, _| true))
+        now(self.rename(from, to, usual(), &|_, _| true))
     }
 
     fn take(&self, path: &str) -> Result<(), Fault> {
-        now(self.remove(path, &|_| true))
+        now(self.remove(path, usual(), &|_| true)).map(|_| ())
     }
 
     fn names(&self, path: &str) -> Result<Vec<String>, Fault> {

@@ -207,7 +207,7 @@ fn i5_a_fault_that_a_held_value_decided_raises_the_mark_as_its_release_would() {
 #[test]
 fn i5_a_fault_of_the_disk_raises_the_mark_whatever_its_number() {
     for (sentence, code) in [
-        (r#"{"name":"fs_move","arguments":{"from":"/data/d","to":"/data/d/e"}}"#, 501),
+        (r#"{"name":"fs_move","arguments":{"from":"/data/d","to":"/data/d/e"}}"#, 526),
         (&delete("/data/none"), 502),
     ] {
         let mut world = World::new(Integrity::User);
