@@ -12,6 +12,7 @@ mod mount;
 mod output;
 mod primitives;
 mod run;
+mod undo;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
+        Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => match audit.run() {
             Ok(code) => code,
             Err(gone) if gone.is_reader_gone() => ExitCode::SUCCESS,
@@ -47,7 +49,7 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// anything is done, and the record can be checked afterwards.
 ///
 /// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
-/// without an answer, 5 no compiler for guests is installed, 130 ended by
+/// without an answer, 4 something could not be undone, 5 no compiler for guests is installed, 130 ended by
 /// Ctrl-C.
 #[derive(Parser)]
 #[command(version)]
@@ -62,4 +64,5 @@ enum Command {
     Build(build::Build),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
+    Undo(undo::Undo),
 }

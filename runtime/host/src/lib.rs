@@ -4,7 +4,7 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`engine`], [`log`], [`render`].
+//! [`run`] (a whole run), [`engine`], [`log`], [`render`], [`undo`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -17,3 +17,4 @@ pub mod engine;
 pub mod log;
 pub mod render;
 pub mod run;
+pub mod undo;

@@ -23,3 +23,4 @@ fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 mod run;
+mod undo;
