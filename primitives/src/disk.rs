@@ -45,7 +45,7 @@ use crate::{
     Fault, Platform,
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
-    platform::{Journal, Listing, Mode, Written},
+    platform::{Asker, Journal, Listing, Mode, Written},
 };
 
 use keep::Keep;
@@ -58,6 +58,25 @@ pub trait Screen: Send + Sync {
     /// # Errors
     /// `Closed` when nobody can see them, `Io`.
     fn show(&self, bytes: &[u8]) -> Result<(), Fault>;
+
+    /// Asks the human for one line.
+    ///
+    /// # Errors
+    /// As [`Platform::ask`].
+    fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
+}
+
+/// The screen of a disk that only undoes: nobody is there.
+struct Nobody;
+
+impl Screen for Nobody {
+    fn show(&self, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault::Closed)
+    }
+
+    fn ask(&self, _: &[u8], _: Asker) -> Result<Vec<u8>, Fault> {
+        Err(Fault::Closed)
+    }
 }
 
 /// A host directory and the guest path it is seen at.
@@ -189,10 +208,9 @@ impl Disk {
         mounts: Vec<Mount>,
         dir: Dir,
         journal: &journal::Journal,
-        screen: Box<dyn Screen>,
     ) -> Result<Self, DiskError> {
         let dir = begin(&dir, "journal")?;
-        Self::with(mounts, &[], Some(dir), screen, |dir, _| Keep::over(dir, journal))
+        Self::with(mounts, &[], Some(dir), Box::new(Nobody), |dir, _| Keep::over(dir, journal))
     }
 
     fn with(
@@ -311,6 +329,10 @@ impl Platform for Disk {
 
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
         self.screen.show(bytes)
+    }
+
+    async fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
+        self.screen.ask(question, asker)
     }
 
     fn now_ms(&self) -> u64 {

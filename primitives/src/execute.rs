@@ -27,7 +27,7 @@ use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
 };
 
-use crate::platform::{Entry, Journal, Kind, Mode, Platform};
+use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform};
 use crate::search::{Sight, search};
 
 /// A successful call's payload.
@@ -96,11 +96,12 @@ fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done,
             .held()
             .filter_map(|number| facts.held(number))
             .fold(Label::SYSTEM, |label, held| label.join(held.label)),
+        // A line that the human typed, or that they did not.
+        Primitive::ConsoleAsk => Label::new(Integrity::User, Secrecy::PROMPT, origin),
         Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
-        Primitive::ConsoleAsk
-        | Primitive::ValuePick
+        Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait
@@ -130,6 +131,12 @@ where
         Primitive::ConsoleWrite => {
             platform.show(&content(call, 0, facts)?).await?;
             Ok(Done::NOTHING)
+        }
+        Primitive::ConsoleAsk => {
+            let integrity = call.justification().integrity;
+            let asker = Asker { record: call.record(), integrity };
+            let answer = platform.ask(&content(call, 0, facts)?, asker).await?;
+            Ok(Done::new(Form::Bytes, answer))
         }
         Primitive::ClockRead => {
             let json = format!("{{\"unix_ms\":{}}}", platform.now_ms());
@@ -183,8 +190,7 @@ where
             let bytes = rest.get(..length).unwrap_or(rest);
             Ok(Done::new(Form::Bytes, bytes.to_vec()))
         }
-        Primitive::ConsoleAsk
-        | Primitive::ValuePick
+        Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait

@@ -12,7 +12,7 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     format,
     string::{String, ToString},
     vec::Vec,
@@ -24,7 +24,9 @@ use spin::Mutex;
 use crate::{
     Fault, Platform,
     mounts::{Access, MountError, Place, Table, below, split_last},
-    platform::{Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written, edited},
+    platform::{
+        Asker, Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written, edited,
+    },
 };
 
 /// An in-memory tree of mounts with a clock that is set and a screen that is read.
@@ -40,6 +42,8 @@ struct State {
     roots: Vec<Node>,
     journal: BTreeMap<u64, Body>,
     shown: Vec<u8>,
+    asked: Vec<(Vec<u8>, Asker)>,
+    answers: VecDeque<Result<Vec<u8>, Fault>>,
     now_ms: u64,
 }
 
@@ -119,6 +123,18 @@ impl Memory {
     #[must_use]
     pub fn shown(&self) -> Vec<u8> {
         self.state.lock().shown.clone()
+    }
+
+    /// Every question so far, and who asked it.
+    #[must_use]
+    pub fn asked(&self) -> Vec<(Vec<u8>, Asker)> {
+        self.state.lock().asked.clone()
+    }
+
+    /// What the next question that has no answer yet comes to; without one it
+    /// is `Closed`.
+    pub fn answer(&self, answer: Result<&[u8], Fault>) {
+        self.state.lock().answers.push_back(answer.map(<[u8]>::to_vec));
     }
 
     fn writable(&self, mount: usize) -> Result<(), Fault> {
@@ -356,6 +372,12 @@ impl Platform for Memory {
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
         self.state.lock().shown.extend_from_slice(bytes);
         Ok(())
+    }
+
+    async fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
+        let mut state = self.state.lock();
+        state.asked.push((question.to_vec(), asker));
+        state.answers.pop_front().unwrap_or(Err(Fault::Closed))
     }
 
     fn now_ms(&self) -> u64 {

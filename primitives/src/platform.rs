@@ -18,6 +18,7 @@ use alloc::{string::String, vec::Vec};
 use core::future::Future;
 
 use memchr::memmem;
+use synapse_boundary::Integrity;
 
 use crate::Fault;
 
@@ -144,6 +145,17 @@ pub trait Platform: Send + Sync {
     /// `Closed`, `Io`.
     fn show(&self, bytes: &[u8]) -> impl Future<Output = Result<(), Fault>> + Send;
 
+    /// Asks the human one question, and answers with one line that they typed.
+    ///
+    /// # Errors
+    /// `Closed` where nobody can be asked or the input ends, `TimedOut`,
+    /// `Cancelled`, `NotText`.
+    fn ask(
+        &self,
+        question: &[u8],
+        asker: Asker,
+    ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
+
     /// Milliseconds since the start of 1970, UTC.
     fn now_ms(&self) -> u64;
 }
@@ -166,6 +178,15 @@ pub struct Journal {
     pub record: u64,
     /// The bytes that still fit.
     pub room: u64,
+}
+
+/// Who asks the human, in the kernel's own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asker {
+    /// The decision record of the question.
+    pub record: u64,
+    /// The integrity of everything that the question may come from.
+    pub integrity: Integrity,
 }
 
 /// What a write did.

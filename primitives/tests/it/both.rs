@@ -3,11 +3,12 @@
 use std::{fs, sync::Mutex};
 
 use serde_json::{Value, json};
+use synapse_boundary::Integrity;
 use synapse_primitives::{
     Fault, Platform,
     memory::Memory,
     mounts::Access,
-    platform::{Journal, Kind, Listing, Mode, Written},
+    platform::{Asker, Journal, Kind, Listing, Mode, Written},
     search::Sight,
 };
 
@@ -423,10 +424,18 @@ fn the_clock_and_the_screen() {
     now(memory.show(b"one ")).unwrap();
     now(memory.show(b"two")).unwrap();
     assert_eq!(memory.shown(), b"one two");
+    let asker = Asker { record: 3, integrity: Integrity::Ingested };
+    memory.answer(Ok(b"yes"));
+    memory.answer(Err(Fault::TimedOut));
+    let answers = [now(memory.ask(b"a?", asker)), now(memory.ask(b"b?", asker))];
+    assert_eq!(answers, [Ok(b"yes".to_vec()), Err(Fault::TimedOut)]);
+    assert_eq!(now(memory.ask(b"c?", asker)), Err(Fault::Closed));
+    assert_eq!(memory.asked().first(), Some(&(b"a?".to_vec(), asker)));
 
     let stage = Stage::new();
     assert!(stage.disk.now_ms() > 1_700_000_000_000);
     now(stage.disk.show(b"one ")).unwrap();
     now(stage.disk.show(b"two")).unwrap();
     assert_eq!(*stage.shown.lock().unwrap(), b"one two");
+    assert_eq!(now(stage.disk.ask(b"a?", asker)), Ok(b"a?".to_vec()), "the screen answers");
 }

@@ -20,7 +20,7 @@ use synapse_primitives::{
     platform::{Kind, Mode},
 };
 
-use crate::stage::{Calls, Stage, entry, names_in, now, usual};
+use crate::stage::{Calls, Stage, entry, hits, names_in, now, usual};
 
 /// Operations a racing thread is up against.
 const RACES: usize = 20_000;
@@ -166,6 +166,10 @@ fn a_link_swapped_in_for_a_folder_leads_nowhere() {
                 }),
                 3 => stage.disk.shift("/data/dir/new", "/data/dir/sub/moved"),
                 4 => stage.disk.take("/data/dir/sub"),
+                5 => stage.disk.edits("/data/dir/file", "side", "side").map(|_| ()),
+                6 => stage.disk.finds("/data/dir", "canary", 0).map(|page| {
+                    assert!(hits(&page).is_empty(), "a search left the folder: {page}");
+                }),
                 _ => stage.disk.all("/data/dir/file").map(|bytes| assert_eq!(bytes, b"inside")),
             };
             match answer {

@@ -17,7 +17,7 @@ use synapse_primitives::{
     Fault, Platform,
     disk::{Disk, Identity, Mount, Screen},
     mounts::Access,
-    platform::{Entry, Journal, Kind, Listing, Mode, Written},
+    platform::{Asker, Entry, Journal, Kind, Listing, Mode, Written},
     search::{Eyes, Sight, search},
 };
 use tempfile::TempDir;
@@ -44,6 +44,11 @@ impl Screen for Shown {
     fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// Answers with the question.
+    fn ask(&self, question: &[u8], _: Asker) -> Result<Vec<u8>, Fault> {
+        Ok(question.to_vec())
     }
 }
 

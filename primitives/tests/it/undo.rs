@@ -58,7 +58,7 @@ impl Over {
         let folder = scratch.join("journal");
         let journal = journal::read(&fs::read(folder.join("index")).unwrap()).unwrap();
         let mounts = vec![mount("/data", &scratch.join("data"), Access::ReadWrite)];
-        let disk = Disk::reopen(mounts, dir(&folder), &journal, Box::new(Shown::default()));
+        let disk = Disk::reopen(mounts, dir(&folder), &journal);
         Self { disk: disk.unwrap(), journal }
     }
 

@@ -33,6 +33,7 @@ use synapse_primitives::Platform;
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
+use crate::console::{Console, PATIENCE};
 use crate::engine::Wasmtime;
 use crate::log::{FileSink, new_run_dir};
 use crate::render::Terminal;
@@ -294,7 +295,13 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
             Ok(Mount { root: mount.guest.clone(), host, dir, access })
         })
         .collect::<Result<_, RunError>>()?;
-    Disk::new(mounts, &own, Some(journal), Box::new(options.screen))
+    let console = Console {
+        terminal: options.screen,
+        agent: options.agent.to_string_lossy().into_owned(),
+        cancel: Arc::clone(&options.cancel),
+        patience: PATIENCE,
+    };
+    Disk::new(mounts, &own, Some(journal), Box::new(console))
         .map_err(|why| RunError(why.to_string()))
 }
 

@@ -30,7 +30,7 @@ use synapse_primitives::journal::{self, Entry, INDEX, Journal, Operation};
 use synapse_primitives::mounts::Access;
 
 use crate::log;
-use crate::render::{self, Stream, Terminal};
+use crate::render;
 
 /// What is to be undone of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,9 +148,7 @@ impl Past {
         let opened = mounts.iter().map(|mount| mount.root.clone()).collect();
         let dir = Dir::open_ambient_dir(&folder, ambient_authority())
             .map_err(|why| cannot("open the journal", &folder, &why))?;
-        let screen = Box::new(Terminal::new(Stream::Error));
-        let disk = Disk::reopen(mounts, dir, &journal, screen)
-            .map_err(|why| UndoError(why.to_string()))?;
+        let disk = Disk::reopen(mounts, dir, &journal).map_err(|why| UndoError(why.to_string()))?;
         let lasting = lasting(&records);
         Ok(Self { disk, journal, opened, lasting, _log: log })
     }

@@ -17,7 +17,7 @@ use synapse_primitives::mounts::Access;
 
 const GRANT: &str = r#"
 version = 1
-primitives = ["console_write", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "channel_create", "channel_read", "tool_use"]
+primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "channel_create", "channel_read", "tool_use"]
 deny = ["/data/private/**", "/data/a", "**/.env"]
 [[paths]]
 path = "/data/**"
@@ -349,4 +349,30 @@ fn a_search_shows_no_name_that_is_denied_and_nothing_of_what_it_holds() {
     assert_eq!((form, mark), (Form::Json, Mark::Ingested));
     let want = r#"{"hits":[{"path":"/data/x/b","line":1,"column":3,"text":"a beta"}],"next":null,"skipped":1}"#;
     assert_eq!(String::from_utf8(found).unwrap(), want);
+}
+
+#[test]
+fn i5_an_answer_is_the_humans_and_the_question_says_what_was_read_before_it() {
+    let ask = r#"{"name":"console_ask","arguments":{"question":"which?"}}"#;
+    for mark in [Integrity::User, Integrity::Ingested] {
+        let mut world = World::new(mark);
+        world.platform.answer(Ok(b"both"));
+        let held = ask.replace("}}", "},\"hold\":true}");
+        assert_eq!(world.ask(&held).unwrap().0, Form::Held);
+        let read =
+            r#"{"name":"value_read","arguments":{"value":{"$held":1},"offset":0,"length":9}}"#;
+        assert_eq!(world.ask(read).unwrap().2, b"both");
+        let log = world.log();
+        let records = records(&log);
+        let outcome = records.iter().find(|record| record.kind == Kind::Outcome).unwrap();
+        assert_eq!((outcome.integrity, outcome.secrecy), (1, Secrecy::PROMPT.bits()));
+        let (question, asker) = world.platform.asked().pop().unwrap();
+        assert_eq!((&*question, asker.integrity), (&b"which?"[..], mark));
+        assert_eq!(asker.record, records[0].sequence);
+        assert_eq!(world.task.mark().integrity, mark);
+        for fault in [Fault::Closed, Fault::TimedOut] {
+            world.platform.answer(Err(fault));
+            assert_eq!(world.ask(ask).unwrap_err(), u32::from(fault.number()));
+        }
+    }
 }
