@@ -195,6 +195,19 @@ fn a_disk_that_cannot_be_safe_does_not_start() {
     assert_eq!(start(&["/a", "/b"], &[], None), Ok(()));
 }
 
+/// What some work comes to, and the least that it took: others work here too.
+fn quickest<T>(work: impl Fn() -> T) -> (T, Duration) {
+    let timed = || {
+        let begun = Instant::now();
+        let done = work();
+        (done, begun.elapsed())
+    };
+    let (_, first) = timed();
+    let (_, second) = timed();
+    let (done, third) = timed();
+    (done, first.min(second).min(third))
+}
+
 #[test]
 fn a_large_directory_is_not_quadratic() {
     let stage = Stage::new();
@@ -205,25 +218,24 @@ fn a_large_directory_is_not_quadratic() {
             fs::write(folder.join(format!("{:08x}", number.wrapping_mul(0x9e37_79b1))), "")
                 .unwrap();
         }
-        let begun = Instant::now();
-        let names = stage.disk.names(&format!("/data/d{count}")).unwrap();
-        let whole = begun.elapsed();
+        let (names, whole) = quickest(|| stage.disk.names(&format!("/data/d{count}")).unwrap());
         assert_eq!(names.len(), usize::try_from(count).unwrap());
         assert!(names.is_sorted());
         // A directory that changed just now is read for each page.
         std::thread::sleep(Duration::from_millis(2100));
-        let begun = Instant::now();
-        let (mut after, mut paged) = (String::new(), Vec::new());
-        loop {
-            let page = stage.disk.page(&format!("/data/d{count}"), &after, 100).unwrap();
-            assert_eq!(page.more, page.entries.len() == 100 && paged.len() + 100 < names.len());
-            paged.extend(page.entries.into_iter().map(|entry| entry.name));
-            if !page.more {
-                break;
+        let (paged, paged_in) = quickest(|| {
+            let (mut after, mut paged) = (String::new(), Vec::new());
+            loop {
+                let page = stage.disk.page(&format!("/data/d{count}"), &after, 100).unwrap();
+                let full = page.entries.len() == 100 && paged.len() + 100 < names.len();
+                assert_eq!(page.more, full);
+                paged.extend(page.entries.into_iter().map(|entry| entry.name));
+                if !page.more {
+                    break paged;
+                }
+                after.clone_from(paged.last().unwrap());
             }
-            after.clone_from(paged.last().unwrap());
-        }
-        let paged_in = begun.elapsed();
+        });
         assert_eq!(paged, names);
         fs::write(folder.join("00"), "").unwrap();
         let new = stage.disk.page(&format!("/data/d{count}"), "", 1).unwrap();
