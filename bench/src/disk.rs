@@ -8,10 +8,12 @@ use core::hint::black_box;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use synapse_abi::reply::HEADER;
+use synapse_host::console::{Console, PATIENCE};
 use synapse_host::render::{Stream, Terminal};
 use synapse_kernel::engine::Door as _;
 use synapse_primitives::disk::{Disk, Mount};
@@ -31,10 +33,16 @@ pub fn group() -> Result<Group, Failure> {
     let plain = open(folder.path()).map_err(unmade)?;
     let mount = Mount {
         root: "/data".to_owned(),
+        host: folder.path().to_string_lossy().into_owned(),
         dir: open(folder.path()).map_err(unmade)?,
         access: Access::ReadOnly,
     };
-    let screen = Box::new(Terminal::new(Stream::Error));
+    let screen = Box::new(Console {
+        terminal: Terminal::new(Stream::Error),
+        agent: "bench".to_owned(),
+        cancel: Arc::default(),
+        patience: PATIENCE,
+    });
     let disk = Disk::new(vec![mount], &[], None, screen).map_err(|why| why.to_string())?;
     let mut task = task(disk, GRANT)?;
     Ok(Group {

@@ -14,6 +14,7 @@ mod mount;
 mod output;
 mod primitives;
 mod run;
+mod undo;
 mod why;
 
 use clap::{Parser, Subcommand};
@@ -30,11 +31,12 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
+        Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
         Command::Check(check) => match check.run() {
             Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::from(4),
+            Ok(false) => ExitCode::from(6),
             Err(why) => failed(&why, 1),
         },
         Command::Bench(bench) => match bench.run() {
@@ -65,7 +67,8 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// anything is done, and the record can be checked afterwards.
 ///
 /// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
-/// without an answer, 4 a gate refuses the checked sentence, 5 no compiler for guests is installed, 130 ended by
+/// without an answer, 4 something could not be undone, 5 no compiler for guests
+/// is installed, 6 a gate refuses the checked sentence, 130 ended by
 /// Ctrl-C.
 #[derive(Parser)]
 #[command(version)]
@@ -80,6 +83,7 @@ enum Command {
     Build(build::Build),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
+    Undo(undo::Undo),
     Why(why::Why),
     Check(check::Check),
     Bench(bench::Bench),

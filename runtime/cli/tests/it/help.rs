@@ -7,13 +7,14 @@ use synapse_abi::registry::REGISTRY;
 fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
-    for command in ["run", "build", "primitives", "audit", "why", "check", "bench"] {
+    for command in ["run", "build", "primitives", "audit", "undo", "why", "check", "bench"] {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
         &["--help"][..],
         &["run", "--help"],
         &["build", "--help"],
+        &["undo", "--help"],
         &["audit", "show", "--help"],
         &["audit", "verify", "--help"],
         &["why", "--help"],

@@ -5,6 +5,7 @@ mod audit;
 mod bench;
 mod help;
 mod run;
+mod undo;
 mod why;
 
 use std::process::{Command, Output};
