@@ -50,7 +50,7 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, only: &str) -> Result<(), St
             println!("{}", hex(&replayed.log));
         }
         let ended = match replayed.answer {
-            Ok(_) => "answered".to_string(),
+            Ok(answer) => format!("answered {}", hex(&Sha256::digest(answer))),
             Err(why) => format!("{why:?}"),
         };
         println!("replay {number} {} {ended}", hex(&Sha256::digest(&replayed.log)));

@@ -14,6 +14,7 @@ use std::time::Instant;
 use crate::cache;
 use crate::demo;
 use crate::deny;
+use crate::firmware;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::toolchain::{Choice, Toolchain};
@@ -122,9 +123,17 @@ fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
 
+/// Whole images, booted.
+fn images() -> Result<Outcome, Failure> {
+    if let Err(why) = setup::machine() {
+        return Ok(Outcome::Skipped(why.replace('\n', "; ")));
+    }
+    firmware::test().map(|()| Outcome::Done)
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 9] = [
+const STEPS: [(&str, Step); 10] = [
     ("format", format),
     ("dependencies", dependencies),
     ("lints", lints),
@@ -134,6 +143,7 @@ const STEPS: [(&str, Step); 9] = [
     ("no_std", no_std),
     ("guests", guests),
     ("demo", demonstration),
+    ("firmware", images),
 ];
 
 /// What a board without an operating system is made of.

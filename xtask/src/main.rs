@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
-        Command::Firmware { run } => firmware::run(run),
+        Command::Firmware { run, test } => firmware::run(run, test),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -55,5 +55,8 @@ enum Command {
         /// Boots it in QEMU, in this terminal.
         #[arg(long)]
         run: bool,
+        /// Boots it on every board, and checks what it says.
+        #[arg(long)]
+        test: bool,
     },
 }

@@ -1,0 +1,47 @@
+//! Every board boots, and every way to break ends with its reason and its code.
+
+use synapse_machine::{FAULT, Model, PANIC, Plan, UNABLE};
+
+use crate::{PATIENCE, ask, boot, plan, power_off};
+
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn every_board_boots_to_a_prompt_in_little_memory() {
+    for model in Model::ALL {
+        let mut machine = boot(model, 16, &[]);
+        assert!(ask(&mut machine, "help").contains("poweroff"));
+        assert!(ask(&mut machine, "launch").contains("there is no `launch`"));
+        assert!(ask(&mut machine, "run nobody").contains("no agent is called `nobody`"));
+        power_off(machine);
+    }
+}
+
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn every_fault_is_told_and_has_its_code() {
+    for (drill, code, told) in [
+        ("stack", FAULT, "fault: the stack is used up"),
+        ("null", FAULT, "fault: page (vector 14, code 0x2,"),
+        ("constant", FAULT, "fault: page (vector 14, code 0x3,"),
+        ("code", FAULT, "fault: page (vector 14, code 0x3,"),
+        ("execute", FAULT, "fault: page (vector 14, code 0x11,"),
+        ("divide", FAULT, "fault: division (vector 0,"),
+        ("panic", PANIC, "asked for by drill=panic"),
+        ("memory", PANIC, "memory allocation of 4294967296 bytes failed"),
+        ("nothing", UNABLE, "there is no such drill"),
+    ] {
+        let machine = Plan { words: format!("drill={drill}"), model: Model::Microvm, ..plan() };
+        let (ended, said) = machine.start().unwrap().end(PATIENCE).unwrap();
+        assert!(said.contains(told), "{drill}: {said}");
+        assert_eq!(ended, code, "{drill}: {said}");
+    }
+}
+
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn bundle_that_is_none_is_refused_with_its_reason() {
+    let plan = Plan { bundle: b"070701 and then nothing".to_vec(), ..plan() };
+    let (code, said) = plan.start().unwrap().end(PATIENCE).unwrap();
+    assert!(said.contains("the bundle cannot be read from byte 0"), "{said}");
+    assert_eq!(code, UNABLE);
+}

@@ -1,0 +1,1 @@
+//! Hostile guests: each ends its own turn, and the image goes on.
