@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::thread;
 use synapse_abi::code;
 use synapse_boundary::Integrity;
+use synapse_host::engine::Choice;
 use synapse_host::render::{self, Stream};
 use synapse_host::run::{self, MountOption, Options, Summary};
 use synapse_kernel::task::Crossing;
@@ -50,6 +51,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
 
+    /// What runs its code; both give the same decisions.
+    #[arg(long, value_enum, default_value_t)]
+    engine: Engine,
+
     /// Print one JSON object a line: each call, then the summary.
     #[arg(long)]
     json: bool,
@@ -57,6 +62,15 @@ pub(crate) struct Run {
     /// Tell no calls, only how it ended.
     #[arg(long)]
     quiet: bool,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Engine {
+    /// Compiles it to machine code first
+    #[default]
+    Wasmtime,
+    /// Interprets it, as the firmware does
+    Wasmi,
 }
 
 impl Run {
@@ -70,6 +84,10 @@ impl Run {
             task: self.task,
             mounts: self.dirs,
             grant: self.grant,
+            engine: match self.engine {
+                Engine::Wasmtime => Choice::Wasmtime,
+                Engine::Wasmi => Choice::Wasmi,
+            },
             screen: render::Terminal::new(if self.json { Stream::Error } else { Stream::Output }),
             report: reporter(self.json, self.quiet),
             cancel: Arc::clone(&cancel),

@@ -29,7 +29,7 @@ use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
-use crate::engine::Wasmtime;
+use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::log::{FileSink, new_run_dir};
 use crate::render::Terminal;
 
@@ -57,6 +57,8 @@ pub struct Options {
     pub mounts: Vec<MountOption>,
     /// The grant file; without one, the package's `grant.toml`.
     pub grant: Option<PathBuf>,
+    /// The engine that runs it.
+    pub engine: Choice,
     /// Where what the agent says is shown.
     pub screen: Terminal,
     /// Told of every call.
@@ -107,6 +109,16 @@ impl Error for RunError {}
 /// was made then. A log that fails while the agent runs ends in an answer that
 /// is an error, not here.
 pub fn run(options: Options) -> Result<Summary, RunError> {
+    match options.engine {
+        Choice::Wasmtime => {
+            let engine = Wasmtime::new().map_err(|why| RunError(why.to_string()))?;
+            run_on(engine, options)
+        }
+        Choice::Wasmi => run_on(interpreter(), options),
+    }
+}
+
+fn run_on<E: Engine>(engine: E, options: Options) -> Result<Summary, RunError> {
     let package = Package::find(&options)?;
     let bytes = read(&package.component, "agent")?;
     let admitted =
@@ -119,7 +131,6 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     })?;
     let grant =
         Grant::parse(&text).map_err(|why| RunError(format!("{}: {why}", show(&package.grant))))?;
-    let engine = Wasmtime::new().map_err(|why| RunError(why.to_string()))?;
     let program = engine.load(&admitted).map_err(|why| RunError(why.to_string()))?;
 
     let run_dir =

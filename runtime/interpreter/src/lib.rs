@@ -27,16 +27,18 @@
 
 extern crate alloc;
 
+mod limiter;
 mod meter;
 mod start;
 mod turn;
 mod wiring;
 
+use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use synapse_kernel::admit::Admitted;
+use synapse_kernel::admit::{Admitted, COMPONENT_MAX};
 use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
 use wasmi::{CompilationMode, Config};
 
@@ -48,13 +50,22 @@ use wiring::Wiring;
 #[derive(Clone, Copy, Debug)]
 pub struct Interpreter {
     time: Time,
+    code_bytes: usize,
 }
 
 impl Interpreter {
     /// An engine that measures a guest's time in this way.
     #[must_use]
     pub const fn new(time: Time) -> Self {
-        Self { time }
+        Self { time, code_bytes: COMPONENT_MAX }
+    }
+
+    /// The same for a board with little memory: no component with more bytes,
+    /// and no more bytes of code in all instances together. Loaded code takes
+    /// several times its bytes.
+    #[must_use]
+    pub const fn with_code_bytes(self, code_bytes: usize) -> Self {
+        Self { code_bytes, ..self }
     }
 }
 
@@ -62,10 +73,18 @@ impl Engine for Interpreter {
     type Program = Program;
 
     fn load(&self, component: &Admitted<'_>) -> Result<Program, LoadError> {
+        let bytes = component.bytes();
+        if bytes.len() > self.code_bytes {
+            let limit = self.code_bytes;
+            return Err(LoadError::new(format!(
+                "it has {} bytes, this board takes {limit}",
+                bytes.len()
+            )));
+        }
         // Code lives as long as its engine: with one for each program, a
         // program that is dropped leaves nothing behind.
         let engine = wasmi::Engine::new(&config());
-        let wiring = Wiring::read(&engine, component.bytes()).map_err(LoadError::new)?;
+        let wiring = Wiring::read(&engine, bytes, self.code_bytes).map_err(LoadError::new)?;
         Ok(Program { shared: Arc::new(Shared { engine, wiring }) })
     }
 

@@ -7,6 +7,7 @@
 //! # Not here
 //! Calling it (`turn`), at the moment at which it would have run.
 
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -65,12 +66,12 @@ pub(crate) fn exported(module: &[u8]) -> Result<Option<Started>> {
 /// The start function's index as it is encoded, and a name no export has.
 fn find(module: &[u8]) -> Result<Option<(&[u8], String)>> {
     let mut start = None;
-    let mut names = Vec::new();
+    let mut names = BTreeSet::new();
     for payload in Parser::new(0).parse_all(module) {
         match payload? {
             Payload::ExportSection(exports) => {
                 for export in exports {
-                    names.push(export?.name);
+                    names.insert(export?.name);
                 }
             }
             Payload::StartSection { range, .. } => start = module.get(range),
@@ -78,7 +79,7 @@ fn find(module: &[u8]) -> Result<Option<(&[u8], String)>> {
         }
     }
     let mut name = String::from("start");
-    while names.contains(&name.as_str()) {
+    while names.contains(name.as_str()) {
         name.push('\'');
     }
     Ok(start.map(|start| (start, name)))

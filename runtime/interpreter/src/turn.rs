@@ -7,7 +7,7 @@
 //! up it may not call the door.
 //!
 //! # Not here
-//! What is charged to the guest (`meter`). Its bounds (the kernel's `Bounds`).
+//! What is charged to the guest (`meter`). Its bounds (`limiter`).
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -18,14 +18,13 @@ use core::task::Poll;
 
 use synapse_kernel::bounds::Bounds;
 use synapse_kernel::engine::{Door, Ended, Trap, TurnLimits};
-use wasmi::errors::{ErrorKind, HostError, InstantiationError, MemoryError, TableError};
+use wasmi::errors::{ErrorKind, HostError, InstantiationError};
 use wasmi::{
-    Extern, Func, Instance, Memory, ResourceLimiter, ResumableCall, ResumableCallHostTrap, Store,
-    TrapCode, Val,
+    Extern, Func, Instance, Memory, ResumableCall, ResumableCallHostTrap, Store, TrapCode, Val,
 };
-use wasmi_core::LimiterError;
 
 use crate::Shared;
+use crate::limiter::Limiter;
 use crate::meter::Meter;
 use crate::wiring::{self, Instantiate, Source, Step};
 
@@ -94,7 +93,7 @@ impl<D: Door> Turn<'_, D> {
     async fn instantiate(&mut self, step: &Instantiate) -> Result<(), Ended> {
         let imports: Vec<_> =
             step.imports.iter().map(|source| self.find(source)).collect::<Result<_, _>>()?;
-        let instance = self.slice(0, |store| Instance::new(store, &step.module, &imports))?;
+        let instance = self.slice(0, |store| Instance::new(store, &step.code, &imports))?;
         self.instances.push(instance);
         if let Some(start) = &step.start {
             let start = instance.get_func(&self.store, start).ok_or(Ended::Engine)?;
@@ -332,10 +331,13 @@ async fn give_way() {
 
 /// Why wasmi could not go on.
 fn ended(why: &wasmi::Error) -> Ended {
-    if let ErrorKind::Instantiation(InstantiationError::ElementSegmentDoesNotFit { .. }) =
-        why.kind()
-    {
-        return Ended::Trap(Trap::IndirectCall);
+    use InstantiationError as I;
+    if let ErrorKind::Instantiation(why) = why.kind() {
+        return match why {
+            I::ElementSegmentDoesNotFit { .. } => Ended::Trap(Trap::IndirectCall),
+            I::TooManyTables | I::TooManyMemories => Ended::MemoryLimit,
+            _ => Ended::Engine,
+        };
     }
     Ended::Trap(match why.as_trap_code() {
         Some(TrapCode::StackOverflow) => return Ended::StackOverflow,
@@ -384,48 +386,3 @@ const RESULT: usize = 12;
 const ALIGN: usize = 4;
 const OK: u8 = 0;
 const ERR: u8 = 1;
-
-/// The kernel's bounds, asked in wasmi's words.
-struct Limiter(Bounds);
-
-impl ResourceLimiter for Limiter {
-    fn memory_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> Result<bool, LimiterError> {
-        Ok(self.0.memory.grow(current, desired, maximum))
-    }
-
-    fn memory_grow_failed(&mut self, _: &MemoryError) -> Result<(), LimiterError> {
-        self.0.memory.failed();
-        Ok(())
-    }
-
-    fn table_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> Result<bool, LimiterError> {
-        Ok(self.0.table.grow(current, desired, maximum))
-    }
-
-    fn table_grow_failed(&mut self, _: &TableError) -> Result<(), LimiterError> {
-        self.0.table.failed();
-        Ok(())
-    }
-
-    fn instances(&self) -> usize {
-        usize::MAX
-    }
-
-    fn tables(&self) -> usize {
-        usize::MAX
-    }
-
-    fn memories(&self) -> usize {
-        usize::MAX
-    }
-}

@@ -10,6 +10,7 @@
 //! the door and `turn`: no guest of ours has them, so they do not load.
 
 use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -38,7 +39,7 @@ pub(crate) enum Step {
 }
 
 pub(crate) struct Instantiate {
-    pub(crate) module: wasmi::Module,
+    pub(crate) code: wasmi::Module,
     /// In the order of the module's imports.
     pub(crate) imports: Vec<Source>,
     /// The export to be called before anything else is done.
@@ -70,8 +71,13 @@ pub(crate) struct Turn {
 }
 
 impl Wiring {
-    pub(crate) fn read(engine: &wasmi::Engine, component: &[u8]) -> Result<Self, String> {
-        let mut reader = Reader::new(engine, component);
+    /// Compiles what there is; instances may have so many bytes of code.
+    pub(crate) fn read(
+        engine: &wasmi::Engine,
+        component: &[u8],
+        room: usize,
+    ) -> Result<Self, String> {
+        let mut reader = Reader::new(engine, component, room);
         let mut depth = 0_usize;
         for payload in Parser::new(0).parse_all(component) {
             let payload = payload.map_err(why)?;
@@ -85,7 +91,7 @@ impl Wiring {
             }
         }
         let turn =
-            reader.turn.ok_or_else(|| unsupported("an exported `turn` that is no guest's"))?;
+            reader.turn.ok_or_else(|| unsupported("a `turn` that is no function of its own"))?;
         Ok(Self { steps: reader.steps, turn })
     }
 }
@@ -94,7 +100,7 @@ impl Wiring {
 struct Reader<'a> {
     engine: &'a wasmi::Engine,
     component: &'a [u8],
-    modules: Vec<(wasmi::Module, Option<String>)>,
+    modules: Vec<Module>,
     /// What the component model calls core instances: an instance of a module,
     /// or a set of items under names.
     instances: Vec<CoreInstance>,
@@ -106,13 +112,23 @@ struct Reader<'a> {
     lifted: Vec<Function>,
     steps: Vec<Step>,
     made: usize,
+    /// Bytes of code that may still be instantiated.
+    room: usize,
     doors: usize,
     turn: Option<Turn>,
 }
 
+#[derive(Clone)]
+struct Module {
+    code: wasmi::Module,
+    /// The export that stands for its start function.
+    start: Option<String>,
+    bytes: usize,
+}
+
 enum CoreInstance {
     Made(usize),
-    Items(Vec<(String, Source)>),
+    Items(BTreeMap<String, Source>),
 }
 
 #[derive(Clone)]
@@ -123,7 +139,7 @@ enum Function {
 }
 
 impl<'a> Reader<'a> {
-    const fn new(engine: &'a wasmi::Engine, component: &'a [u8]) -> Self {
+    const fn new(engine: &'a wasmi::Engine, component: &'a [u8], room: usize) -> Self {
         Self {
             engine,
             component,
@@ -136,6 +152,7 @@ impl<'a> Reader<'a> {
             lifted: Vec::new(),
             steps: Vec::new(),
             made: 0,
+            room,
             doors: 0,
             turn: None,
         }
@@ -184,34 +201,39 @@ impl<'a> Reader<'a> {
     }
 
     fn module(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let (module, start) = match start::exported(bytes).map_err(why)? {
+        let (code, start) = match start::exported(bytes).map_err(why)? {
             Some(started) => (compile(self.engine, &started.module)?, Some(started.export)),
             None => (compile(self.engine, bytes)?, None),
         };
-        self.modules.push((module, start));
+        self.modules.push(Module { code, start, bytes: bytes.len() });
         Ok(())
     }
 
     fn instance(&mut self, instance: Instance<'_>) -> Result<(), String> {
         let instance = match instance {
             Instance::FromExports(exports) => {
-                let mut items = Vec::new();
+                let mut items = BTreeMap::new();
                 for export in exports {
                     let source = at(self.core(export.kind)?, export.index)?.clone();
-                    items.push((export.name.to_owned(), source));
+                    items.insert(export.name.to_owned(), source);
                 }
                 CoreInstance::Items(items)
             }
             Instance::Instantiate { module_index, args } => {
-                let (module, start) = at(&self.modules, module_index)?.clone();
-                let mut imports = Vec::new();
-                for import in module.imports() {
-                    let arg = args.iter().find(|arg| arg.name == import.module());
-                    let arg = arg.ok_or_else(|| unsupported("an import that nothing fits"))?;
-                    imports.push(self.member(arg.index, import.name())?);
-                }
-                self.steps.push(Step::Instantiate(Instantiate { module, imports, start }));
+                let Module { code, start, bytes } = at(&self.modules, module_index)?.clone();
                 self.made = self.made.saturating_add(1);
+                self.room = self.room.checked_sub(bytes).ok_or("it holds more code than fits")?;
+                if self.made > INSTANCES {
+                    return Err(format!("it instantiates more than {INSTANCES} core modules"));
+                }
+                let args: BTreeMap<_, _> = args.iter().map(|arg| (arg.name, arg.index)).collect();
+                let mut imports = Vec::new();
+                for import in code.imports() {
+                    let missing = || unsupported("an import that nothing fits");
+                    let arg = args.get(import.module()).ok_or_else(missing)?;
+                    imports.push(self.member(*arg, import.name())?);
+                }
+                self.steps.push(Step::Instantiate(Instantiate { code, imports, start }));
                 CoreInstance::Made(self.made.saturating_sub(1))
             }
         };
@@ -223,11 +245,9 @@ impl<'a> Reader<'a> {
     fn member(&self, instance: u32, name: &str) -> Result<Source, String> {
         match at(&self.instances, instance)? {
             CoreInstance::Made(number) => Ok(Source::Export(*number, name.to_owned())),
-            CoreInstance::Items(items) => items
-                .iter()
-                .find(|(other, _)| other == name)
-                .map(|(_, source)| source.clone())
-                .ok_or_else(|| unsupported("an import that nothing fits")),
+            CoreInstance::Items(items) => {
+                items.get(name).cloned().ok_or_else(|| unsupported("an import that nothing fits"))
+            }
         }
     }
 
@@ -344,5 +364,8 @@ fn why(error: impl Display) -> String {
 }
 
 fn unsupported(what: &str) -> String {
-    format!("it holds {what}, which the interpreter does not run")
+    format!("the interpreter does not run {what}")
 }
+
+/// Core modules that a component may instantiate, as on wasmtime.
+const INSTANCES: usize = 64;
