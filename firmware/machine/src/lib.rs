@@ -156,15 +156,18 @@ impl Machine {
     /// It is not said in time, or the machine ends before.
     pub fn expect(&mut self, text: &str, within: Duration) -> Result<String, Unmet> {
         let until = Instant::now() + within;
+        // Where it may begin at the earliest.
+        let mut from = self.seen;
         loop {
-            let rest = self.said.get(self.seen..).unwrap_or_default();
+            let rest = self.said.get(from..).unwrap_or_default();
             if let Some(at) = find(rest, text.as_bytes()) {
-                let end = at + text.len();
-                let found = String::from_utf8_lossy(rest.get(..end).unwrap_or_default());
-                let found = found.into_owned();
-                self.seen += end;
+                let end = from + at + text.len();
+                let found = self.said.get(self.seen..end).unwrap_or_default();
+                let found = String::from_utf8_lossy(found).into_owned();
+                self.seen = end;
                 return Ok(found);
             }
+            from = self.said.len().saturating_sub(text.len()).max(from);
             match self.output.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok(part) => self.said.extend_from_slice(&part),
                 Err(_) => return Err(self.unmet(format!("`{text}`"))),

@@ -1,7 +1,11 @@
 //! Every board boots, and every way to break ends with its reason and its code.
 
+use core::time::Duration;
+use std::time::Instant;
+
 use synapse_machine::{FAULT, Model, PANIC, Plan, UNABLE};
 
+use crate::guests::guest;
 use crate::{PATIENCE, ask, boot, plan, power_off};
 
 #[test]
@@ -12,6 +16,27 @@ fn every_board_boots_to_a_prompt_in_little_memory() {
         assert!(ask(&mut machine, "help").contains("poweroff"));
         assert!(ask(&mut machine, "launch").contains("there is no `launch`"));
         assert!(ask(&mut machine, "run nobody").contains("no agent is called `nobody`"));
+        power_off(machine);
+    }
+}
+
+/// An agent that would compute for ever, and may for two seconds.
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn seconds_are_seconds_on_every_board() {
+    let endless = guest("", "(loop $l (br $l)) i32.const 512");
+    let grant = "version = 1\nprimitives = []\n[budget]\nseconds = 2\n";
+    let files: [(&str, &[u8]); 2] = [
+        ("packages/endless/endless.wasm", &endless),
+        ("packages/endless/grant.toml", grant.as_bytes()),
+    ];
+    for model in Model::ALL {
+        let mut machine = boot(model, 16, &files);
+        let start = Instant::now();
+        assert!(ask(&mut machine, "run endless").contains("computed for longer"));
+        // An emulator that shares its processor may be late, never early.
+        let passed = start.elapsed();
+        assert!(passed > Duration::from_millis(1800) && passed < 3 * PATIENCE / 4, "{passed:?}");
         power_off(machine);
     }
 }
