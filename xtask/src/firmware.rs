@@ -6,16 +6,16 @@
 //!
 //! # Not here
 //! How it is laid out in memory (`firmware/layout.ld`). Starting a machine
-//! (`synapse-machine`).
+//! (`synapse firmware run`).
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cache::target_dir;
 use crate::demo::build_guest;
 use crate::setup;
-use crate::step::{Failure, cargo, done, root, shown, synapse};
+use crate::step::{Failure, cargo, done, root, synapse};
 
 /// Builds the image, and boots or tests it if asked to.
 pub(crate) fn run(boot: bool, check: bool) -> Result<(), Failure> {
@@ -68,15 +68,21 @@ fn librarian() -> Result<PathBuf, Failure> {
     build_guest(&synapse()?, &root().join("packages/librarian"))
 }
 
-fn start(image: &PathBuf) -> Result<(), Failure> {
+/// A machine with the librarian and its sample notes, in this terminal.
+fn start(image: &Path) -> Result<(), Failure> {
     setup::machine()?;
-    let mut machine = Command::new("qemu-system-x86_64");
-    machine.args(MACHINE.split(' ')).arg("-kernel").arg(image);
-    match machine.status() {
-        Ok(status) if status.code() == Some(SUCCESS) => Ok(()),
-        Ok(status) => Err(format!("the image ended badly ({status})\nits reason is above")),
-        Err(why) => Err(format!("`{}` did not start: {why}", shown(&machine))),
+    let package = root().join("packages/librarian");
+    let mut agent = librarian()?.into_os_string();
+    agent.push("=");
+    agent.push(package.join("grant.toml"));
+    let mut notes = package.join("sample").into_os_string();
+    notes.push("=/data");
+    let mut machine = Command::new(synapse()?);
+    machine.args(["firmware", "run"]).arg(agent).arg("--image").arg(image).arg("--dir").arg(notes);
+    for line in LINES {
+        machine.args(["--line", line]);
     }
+    done(&mut machine)
 }
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -84,7 +90,5 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 const FLAGS: &str = "-C relocation-model=static -C no-redzone=yes -C target-cpu=x86-64";
 /// Bytes of the largest image.
 const LIMIT: u64 = 2 << 20;
-const MACHINE: &str = "-M q35 -m 64 -nodefaults -no-reboot -display none -serial mon:stdio \
-                       -device isa-debug-exit,iobase=0xf4,iosize=4";
-/// What QEMU ends with when the image ended as it was asked to.
-const SUCCESS: i32 = 33;
+/// What is typed first; then the console is the human's.
+const LINES: [&str; 2] = ["help", "run librarian Write an index and move duplicates aside."];

@@ -8,6 +8,7 @@
 
 mod audit;
 mod build;
+mod firmware;
 mod mount;
 mod output;
 mod primitives;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), failure.exit_code()),
         },
+        Command::Firmware(firmware) => firmware.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Primitives(primitives) => match primitives.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
@@ -60,6 +62,7 @@ struct Synapse {
 enum Command {
     Run(run::Run),
     Build(build::Build),
+    Firmware(firmware::Firmware),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
 }

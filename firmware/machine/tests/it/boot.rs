@@ -1,9 +1,11 @@
 //! Every board boots, and every way to break ends with its reason and its code.
 
 use core::time::Duration;
+use std::io::Write as _;
+use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use synapse_machine::{FAULT, Model, PANIC, Plan, UNABLE};
+use synapse_machine::{FAULT, Model, PANIC, Plan, SUCCESS, UNABLE};
 
 use crate::guests::guest;
 use crate::{PATIENCE, ask, boot, plan, power_off};
@@ -69,4 +71,28 @@ fn bundle_that_is_none_is_refused_with_its_reason() {
     let (code, said) = plan.start().unwrap().end(PATIENCE).unwrap();
     assert!(said.contains("the bundle cannot be read from byte 0"), "{said}");
     assert_eq!(code, UNABLE);
+}
+
+/// Keys are pressed at the emulator's own console, which stands in for hands.
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn a_line_can_be_typed_at_the_keyboard() {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("monitor");
+    let monitor = format!("unix:{},server=on,wait=off", socket.display());
+    let more = vec!["-monitor".into(), monitor.into()];
+    let mut machine = Plan { more, ..plan() }.start().unwrap();
+    machine.expect("synapse> ", PATIENCE).unwrap();
+    let mut keys = UnixStream::connect(&socket).unwrap();
+    // A mistake is taken back.
+    for key in ["c", "a", "t", "spc", "shift-minus", "slash", "backspace", "slash", "ret"] {
+        writeln!(keys, "sendkey {key}").unwrap();
+    }
+    let said = machine.expect("synapse> ", PATIENCE).unwrap();
+    assert!(said.contains("error: _/: "), "{said}");
+    for key in ["f", "ctrl-c", "p", "o", "w", "e", "r", "o", "f", "f", "ret"] {
+        writeln!(keys, "sendkey {key}").unwrap();
+    }
+    let (code, said) = machine.end(PATIENCE).unwrap();
+    assert_eq!(code, SUCCESS, "{said}");
 }
