@@ -7,6 +7,7 @@
 //! # Not here
 //! What a path means (`synapse_primitives::memory`).
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use synapse_kernel::render;
@@ -29,8 +30,7 @@ pub(crate) struct Board {
 impl Board {
     /// A board without files, with room for so many bytes of them.
     pub(crate) fn new(mounts: &[&str], room: u64) -> Result<Self, MountError> {
-        let mounts: alloc::vec::Vec<_> =
-            mounts.iter().map(|root| (*root, Access::ReadWrite)).collect();
+        let mounts: Vec<_> = mounts.iter().map(|root| (*root, Access::ReadWrite)).collect();
         let files = Memory::new(&mounts)?;
         files.set_now(clock::now_ms());
         Ok(Self { files, room: AtomicU64::new(room) })
@@ -53,12 +53,7 @@ impl Board {
 }
 
 impl Platform for Board {
-    async fn read(
-        &self,
-        path: &str,
-        offset: u64,
-        length: u64,
-    ) -> Result<alloc::vec::Vec<u8>, Fault> {
+    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
         self.files.read(path, offset, length).await
     }
 
@@ -114,7 +109,7 @@ impl Platform for Board {
     }
 
     /// The line belongs to the shell while an agent runs: nobody can be asked.
-    async fn ask(&self, _: &[u8], _: Asker) -> Result<alloc::vec::Vec<u8>, Fault> {
+    async fn ask(&self, _: &[u8], _: Asker) -> Result<Vec<u8>, Fault> {
         Err(Fault::Closed)
     }
 

@@ -195,18 +195,20 @@ impl Memory {
             (Some(_), Mode::Create) => return Err(Fault::Exists),
             (Some(Node { body: Body::Directory(_), .. }), _) => return Err(Fault::NotAFile),
             (Some(Node { body: Body::File(old), .. }), Mode::Append) => {
-                bytes.extend_from_slice(old);
+                add(&mut bytes, old)?;
                 false
             }
             (Some(Node { body: Body::File(old), .. }), Mode::Replace) => {
                 if count(old.len()) > journal.room {
                     return Err(Fault::JournalFull);
                 }
-                displaced = Some(old.clone());
+                let mut kept = Vec::new();
+                add(&mut kept, old)?;
+                displaced = Some(kept);
                 false
             }
         };
-        bytes.extend_from_slice(content);
+        add(&mut bytes, content)?;
         let length = count(bytes.len());
         let node = Node { body: Body::File(bytes), modified_ms: now_ms, reserved: false };
         names.insert(name.to_owned(), node);
@@ -514,6 +516,13 @@ pub(crate) fn page(entries: impl Iterator<Item = Entry>, limit: usize) -> Listin
     let mut entries = entries;
     let shown = entries.by_ref().take(limit).collect();
     Listing { entries: shown, more: entries.next().is_some() }
+}
+
+/// Adds bytes where a board's memory has room for them.
+fn add(bytes: &mut Vec<u8>, more: &[u8]) -> Result<(), Fault> {
+    bytes.try_reserve_exact(more.len()).map_err(|_| Fault::NoSpace)?;
+    bytes.extend_from_slice(more);
+    Ok(())
 }
 
 fn count(length: usize) -> u64 {

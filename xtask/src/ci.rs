@@ -15,6 +15,7 @@ use crate::alike;
 use crate::cache;
 use crate::demo;
 use crate::deny;
+use crate::firmware;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::tcb;
@@ -132,6 +133,14 @@ fn engines() -> Result<Outcome, Failure> {
     alike::run().map(|()| Outcome::Done)
 }
 
+/// Whole images, booted.
+fn images() -> Result<Outcome, Failure> {
+    if let Err(why) = setup::machine() {
+        return Ok(Outcome::Skipped(why.replace('\n', "; ")));
+    }
+    firmware::test().map(|()| Outcome::Done)
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
 const STEPS: &[(&str, Step)] = &[
@@ -146,6 +155,7 @@ const STEPS: &[(&str, Step)] = &[
     ("guests", guests),
     ("demo", demonstration),
     ("engines", engines),
+    ("firmware", images),
 ];
 
 /// What a board without an operating system is made of.

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
         Command::Tcb { json } => tcb::run(json),
-        Command::Firmware { run } => firmware::run(run),
+        Command::Firmware { run, test } => firmware::run(run, test),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -64,5 +64,8 @@ enum Command {
         /// Boots it in QEMU, in this terminal.
         #[arg(long)]
         run: bool,
+        /// Boots it on every board, and checks what it says.
+        #[arg(long)]
+        test: bool,
     },
 }

@@ -10,6 +10,7 @@ mod audit;
 mod bench;
 mod build;
 mod check;
+mod firmware;
 mod mount;
 mod output;
 mod primitives;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), failure.exit_code()),
         },
+        Command::Firmware(firmware) => firmware.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Primitives(primitives) => match primitives.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
@@ -81,6 +83,7 @@ struct Synapse {
 enum Command {
     Run(run::Run),
     Build(build::Build),
+    Firmware(firmware::Firmware),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
     Undo(undo::Undo),

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use synapse_host::render;
 use synapse_host::undo::{Comes, Lasting, Outcome, Past, Step, Which};
+use synapse_kernel::words;
 use synapse_primitives::disk::Undone;
 use synapse_primitives::journal::Operation;
 
@@ -116,7 +117,7 @@ impl Undo {
             say("there is nothing to undo")?;
         } else {
             let verb = if self.dry_run { "would be " } else { "" };
-            say(&format!("{} {verb}undone, {failed} cannot be", output::grouped(undone)))?;
+            say(&format!("{} {verb}undone, {failed} cannot be", words::grouped(undone)))?;
         }
         Ok(ExitCode::from(if failed + lasting.len() == 0 { 0 } else { PARTLY }))
     }
