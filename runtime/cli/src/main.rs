@@ -8,6 +8,7 @@
 
 mod audit;
 mod build;
+mod grant;
 mod mount;
 mod output;
 mod primitives;
@@ -31,6 +32,10 @@ fn main() -> ExitCode {
             Ok(code) => code,
             Err(gone) if gone.is_reader_gone() => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), 1),
+        },
+        Command::Grant(grant) => match grant.run() {
+            Ok(code) => code,
+            Err(why) => why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
     }
 }
@@ -62,4 +67,5 @@ enum Command {
     Build(build::Build),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
+    Grant(grant::Grant),
 }
