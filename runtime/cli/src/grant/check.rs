@@ -83,8 +83,8 @@ pub(super) fn shown(kind: &str, notice: &Notice, name: &str, text: &str) -> Stri
     let told = [what, why, help].map(render::escape);
     let [what, why, help] = &told;
     format!(
-        "{kind}: {what}\n{side}--> {name}:{line}:{column}\n{side} |\n{number} | {source}\n\
-         {side} | {mark}\n{side} = {why}\n{side} = {help}\n"
+        "{kind}: {what}\n{side}--> {name}:{line}:{column}\n{side} |\n\
+         {number} | {source}\n{side} | {mark}\n{side} = {why}\n{side} = {help}\n"
     )
 }
 

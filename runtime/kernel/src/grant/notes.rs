@@ -105,9 +105,14 @@ impl Notes {
         text: &str,
         known: impl Iterator<Item = &'a str>,
     ) {
-        let help = match known.min_by_key(|name| distance(text, name)) {
-            Some(name) => format!("the nearest is `{name}`; use it or remove this"),
-            None => "remove it".to_owned(),
+        let known: Vec<&str> = known.collect();
+        let near = known.iter().map(|name| (distance(text, name), name)).min();
+        let help = match near {
+            Some((distance, name)) if distance <= text.chars().count() / 2 => {
+                format!("the nearest is `{name}`; use it or remove this")
+            }
+            _ if known.len() <= LISTED => format!("remove it, or use one of {}", known.join(", ")),
+            _ => "remove it".to_owned(),
         };
         let why = format!("a grant has no such {kind}");
         self.mistake(at, format!("{kind} {} is unknown", quoted(text)), why, help);
@@ -126,6 +131,9 @@ impl Notes {
         }
     }
 }
+
+/// Known words that are listed where none is near.
+const LISTED: usize = 16;
 
 impl Note {
     fn place(self, text: &str) -> Notice {

@@ -122,6 +122,16 @@ fn i9_tools_are_what_the_file_says_and_the_strictest_else() {
 }
 
 #[test]
+fn the_documents_show_grants() {
+    for document in [include_str!("../../../../docs/abi.md"), include_str!("../../../../README.md")]
+    {
+        let example = document.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let grant = Grant::parse(example).unwrap();
+        assert_eq!(grant.warnings(), []);
+    }
+}
+
+#[test]
 fn the_summary_says_hosts_and_tools() {
     let grant = Grant::parse(FULL).unwrap();
     let summary: serde_json::Value = serde_json::from_str(grant.summary()).unwrap();
@@ -149,7 +159,7 @@ fn a_mistake_in_hosts_and_tools_is_reported_with_its_place() {
         (host("a.example", "ports = [\"9-8\"]"), (5, 10), "in rising order"),
         (host("a.example", "ports = [\"08-9\"]"), (5, 10), "ports `08-9` cannot be read"),
         (host("a.example", "ports = [1.5]"), (5, 10), "has the wrong type"),
-        (host("a.example", "methods = [\"get\"]"), (5, 12), "nearest is `GET`"),
+        (host("a.example", "methods = [\"get\"]"), (5, 12), "use one of GET, POST, LISTEN"),
         (host("a.example", "methods = [\"PUT\"]"), (5, 12), "method `PUT` is unknown"),
         (host("a.example", "paths = [\"v1\"]"), (5, 10), "no canonical URL path"),
         (host("a.example", "paths = [\"/a/../b\"]"), (5, 10), "no canonical URL path"),
