@@ -114,7 +114,7 @@ fn document(text: &str, notes: &mut Notes) -> Grant {
     // What is not as it should be was noted; the rest is read to find more of it.
     let part = |name: &str| sound.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let granted = part("primitives").map_or_else(Vec::new, primitives);
-    let denied = part("deny").map_or_else(Vec::new, |value| paths::deny(value, notes));
+    let denied = part("deny").map(|value| paths::deny(value, notes)).unwrap_or_default();
     let denied_hosts = part("deny_hosts").map_or_else(Vec::new, |value| hosts::deny(value, notes));
     let paths = part("paths").map_or_else(Vec::new, |value| paths::read(value, notes));
     let hosts = part("hosts").map_or_else(Vec::new, |value| hosts::read(value, notes));

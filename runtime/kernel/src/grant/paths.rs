@@ -4,6 +4,7 @@
 //! Comparing a target with them (`synapse_boundary::scope`).
 
 use alloc::borrow::{Cow, ToOwned};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,16 +37,48 @@ pub(super) struct Entry {
     pub(super) words: Vec<(Range<usize>, Rights)>,
 }
 
-/// A `deny` entry.
-#[derive(Debug)]
-pub(super) enum Deny {
-    Pattern(Pattern),
-    Name(String),
+/// What `deny` closes.
+#[derive(Debug, Default)]
+pub(super) struct Denied {
+    patterns: Vec<Pattern>,
+    /// Folded: paths that are closed with all below, and with `/*` those below
+    /// which all is.
+    paths: BTreeSet<String>,
+    /// Folded: components that are closed wherever they stand.
+    names: BTreeSet<String>,
+}
+
+impl Denied {
+    /// Whether the pattern closes something that its like did not.
+    fn add(&mut self, pattern: Pattern) -> bool {
+        let mut path = folded(&pattern);
+        if pattern.reach() == Reach::Children {
+            path.push_str("/*");
+        }
+        self.patterns.push(pattern);
+        self.paths.insert(path)
+    }
+
+    /// Whether no path that the pattern matches is open.
+    fn covers(&self, pattern: &Pattern) -> bool {
+        let path = folded(pattern);
+        let below = |folder: &str| self.paths.contains(&format!("{folder}/*"));
+        path.split('/').any(|name| self.names.contains(name))
+            || up(&path).any(|folder| self.paths.contains(folder))
+            || up(&path).skip(1).any(below)
+            || (pattern.reach() == Reach::Children && below(&path))
+    }
+}
+
+/// The folded path; the root is empty.
+fn folded(pattern: &Pattern) -> String {
+    let names = pattern.path().components().map(fold);
+    names.flat_map(|name| ["/".to_owned(), name.into_owned()]).collect()
 }
 
 /// Reads `[[paths]]`.
 pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+    let (mut entries, mut seen) = (Vec::<Entry>::new(), BTreeSet::new());
     for item in items(value) {
         let (Some(path), Some(rights)) = (get(item, "path"), get(item, "rights")) else { continue };
         let at = path.span();
@@ -66,19 +99,23 @@ pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
             })
             .collect();
         let rights = words.iter().fold(Rights::NONE, |all, (_, right)| all.and(*right));
-        if entries.iter().any(|known| known.pattern == pattern) {
+        if !seen.insert(text(path)) {
             notes.twice(&at, "path", text(path));
         }
         entries.push(Entry { pattern, text: text(path).to_owned(), at, rights, words });
     }
-    for (index, entry) in entries.iter().enumerate() {
-        let others = entries.iter().enumerate().filter(|(other, _)| *other != index);
-        let wider = |other: &Entry| {
-            other.pattern != entry.pattern
-                && includes(&other.pattern, &entry.pattern)
-                && other.rights.cover(entry.rights)
+    warn_redundant(&entries, notes);
+    entries
+}
+
+fn warn_redundant(entries: &[Entry], notes: &mut Notes) {
+    let all: BTreeMap<&str, &Entry> = entries.iter().map(|entry| (&*entry.text, entry)).collect();
+    for entry in entries {
+        let mut wider = wider(&entry.pattern).filter(|text| *text != entry.text);
+        let covers = |text: String| {
+            all.get(&*text).copied().filter(|other| other.rights.cover(entry.rights))
         };
-        if let Some((_, other)) = others.into_iter().find(|(_, other)| wider(other)) {
+        if let Some(other) = wider.find_map(covers) {
             notes.warning(
                 &entry.at,
                 format!("path {} adds nothing", quoted(&entry.text)),
@@ -87,24 +124,38 @@ pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
             );
         }
     }
-    entries
+}
+
+/// The patterns that cover all that this one does, as they are written.
+fn wider(pattern: &Pattern) -> impl Iterator<Item = String> {
+    let path = pattern.path().as_str();
+    let one = pattern.reach() == Reach::Exact && path != "/";
+    let children = above(path).filter(|_| one).map(|folder| format!("{folder}/*"));
+    up(path).map(|folder| format!("{folder}/**")).chain(children)
+}
+
+/// A path, and each folder above it; the root is empty.
+fn up(path: &str) -> impl Iterator<Item = &str> {
+    core::iter::successors(Some(path), |path| above(path))
+}
+
+fn above(path: &str) -> Option<&str> {
+    path.rsplit_once('/').map(|(folder, _)| folder)
 }
 
 /// Reads `deny`.
-pub(super) fn deny(value: &Value<'_>, notes: &mut Notes) -> Vec<Deny> {
-    let mut entries: Vec<Deny> = Vec::new();
+pub(super) fn deny(value: &Value<'_>, notes: &mut Notes) -> Denied {
+    let mut denied = Denied::default();
     for item in items(value) {
-        let entry = match text(item).strip_prefix("**/") {
-            Some(name) => denied_name(item, name, notes).map(Deny::Name),
-            None => pattern(item, notes).map(Deny::Pattern),
+        let new = match text(item).strip_prefix("**/") {
+            Some(name) => denied_name(item, name, notes).map(|name| denied.names.insert(name)),
+            None => pattern(item, notes).map(|pattern| denied.add(pattern)),
         };
-        let Some(entry) = entry else { continue };
-        if entries.iter().any(|known| known.same(&entry)) {
+        if new == Some(false) {
             notes.twice(&item.span(), "deny entry", text(item));
         }
-        entries.push(entry);
     }
-    entries
+    denied
 }
 
 fn denied_name(item: &Value<'_>, name: &str, notes: &mut Notes) -> Option<String> {
@@ -129,9 +180,9 @@ fn denied_name(item: &Value<'_>, name: &str, notes: &mut Notes) -> Option<String
 }
 
 /// Puts the entries into the scope; one that can never apply is a mistake.
-pub(super) fn compile(entries: &[Entry], denied: &[Deny], scope: &mut Scope, notes: &mut Notes) {
+pub(super) fn compile(entries: &[Entry], denied: &Denied, scope: &mut Scope, notes: &mut Notes) {
     for entry in entries {
-        if denied.iter().any(|deny| deny.covers(&entry.pattern)) {
+        if denied.covers(&entry.pattern) {
             notes.mistake(
                 &entry.at,
                 format!("path {} is unreachable: deny covers it", quoted(&entry.text)),
@@ -141,11 +192,11 @@ pub(super) fn compile(entries: &[Entry], denied: &[Deny], scope: &mut Scope, not
         }
         scope.allow(&entry.pattern, entry.rights);
     }
-    for entry in denied {
-        match entry {
-            Deny::Pattern(pattern) => scope.deny(pattern),
-            Deny::Name(name) => scope.deny_name(name),
-        }
+    for pattern in &denied.patterns {
+        scope.deny(pattern);
+    }
+    for name in &denied.names {
+        scope.deny_name(name);
     }
 }
 
@@ -185,50 +236,4 @@ fn bad_path(value: &Value<'_>, refusal: Refusal, notes: &mut Notes) {
     };
     let what = format!("path {} names no file", quoted(text(value)));
     notes.mistake(&value.span(), what, why, help);
-}
-
-/// Whether the first covers all that the second does.
-fn includes(wide: &Pattern, narrow: &Pattern) -> bool {
-    let names = |pattern: &Pattern| -> Vec<String> {
-        pattern.path().components().map(String::from).collect()
-    };
-    let (above, below) = (names(wide), names(narrow));
-    match (wide.reach(), narrow.reach()) {
-        (Reach::Subtree, _) => below.starts_with(&above),
-        (Reach::Children, Reach::Exact) => {
-            below.split_last().is_some_and(|(_, parent)| parent == above)
-        }
-        (a, b) => a == b && above == below,
-    }
-}
-
-impl Deny {
-    /// Whether no path that the pattern matches escapes this entry.
-    fn covers(&self, pattern: &Pattern) -> bool {
-        let below = folded(pattern);
-        match self {
-            Self::Name(name) => below.contains(name),
-            Self::Pattern(deny) => {
-                let above = folded(deny);
-                // `/a/*` leaves `/a` itself open, and closes all below it.
-                let strict = deny.reach() == Reach::Children && pattern.reach() != Reach::Children;
-                below.starts_with(&above) && !(strict && above == below)
-            }
-        }
-    }
-
-    fn same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Name(a), Self::Name(b)) => a == b,
-            (Self::Pattern(a), Self::Pattern(b)) => {
-                let inside = |pattern: &Pattern| pattern.reach() == Reach::Children;
-                inside(a) == inside(b) && folded(a) == folded(b)
-            }
-            (Self::Name(_), Self::Pattern(_)) | (Self::Pattern(_), Self::Name(_)) => false,
-        }
-    }
-}
-
-fn folded(pattern: &Pattern) -> Vec<String> {
-    pattern.path().components().map(|name| fold(name).into_owned()).collect()
 }

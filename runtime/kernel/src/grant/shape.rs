@@ -1,12 +1,13 @@
 //! Holds a document against the table of keys.
 //!
 //! # Invariants
-//! - A value that is sound ([`check`]) has its shape down to its last part, so that
+//! - A value that is [`sound`] has its shape down to its last part, so that
 //!   who reads it finds what the table says.
 //!
 //! # Not here
 //! The table (`keys`).
 
+use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,40 +23,34 @@ use super::notes::{Notes, quoted};
 pub(super) type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Whether a value has its shape; what it lacks is noted.
-fn check(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) -> bool {
+fn sound(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) -> bool {
+    let before = notes.mistakes();
+    check(shape, value, name, notes);
+    notes.mistakes() == before
+}
+
+/// Notes what a value lacks of its shape.
+fn check(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) {
     let at = value.span();
     if !fits(shape, value.get_ref()) {
         let (expected, help) = form(shape, name);
         notes.mistake(&at, format!("{name} has the wrong type"), format!("it is {expected}"), help);
-        return false;
+        return;
     }
     match shape {
-        Shape::Text | Shape::Number => true,
-        Shape::Version => {
-            let number = integer(value);
-            if number == Some(VERSION) {
-                return true;
-            }
-            notes.mistake(
-                &at,
-                format!("version {} is unknown", number.unwrap_or_default()),
-                format!("this Synapse reads version {VERSION}"),
-                format!("write `version = {VERSION}` or use the Synapse it was written for"),
-            );
-            false
-        }
-        Shape::Word(kind, words) => {
-            let word = text(value);
-            let known = words.contains(&word);
-            if !known {
-                notes.unknown(&at, kind, word, words.iter().copied());
-            }
-            known
-        }
+        Shape::Text | Shape::Number => {}
+        Shape::Version if integer(value) == Some(VERSION) => {}
+        Shape::Version => notes.mistake(
+            &at,
+            format!("version {} is unknown", integer(value).unwrap_or_default()),
+            format!("this Synapse reads version {VERSION}"),
+            format!("write `version = {VERSION}` or use the Synapse it was written for"),
+        ),
+        Shape::Word(_, words) if words.contains(&text(value)) => {}
+        Shape::Word(kind, words) => notes.unknown(&at, kind, text(value), words.iter().copied()),
         Shape::Integer(least, most) => {
             let number = integer(value).unwrap_or_default();
-            let inside = (*least..=*most).contains(&number);
-            if !inside {
+            if !(*least..=*most).contains(&number) {
                 notes.mistake(
                     &at,
                     format!("{name} is {number}"),
@@ -63,44 +58,40 @@ fn check(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) -> boo
                     "write a number between them",
                 );
             }
-            inside
         }
+        Shape::Some(_) if items(value).is_empty() => notes.mistake(
+            &at,
+            format!("{name} is empty"),
+            "such an entry grants nothing",
+            "write what it is about or remove the entry",
+        ),
         Shape::List(item) | Shape::Some(item) => {
-            let items = items(value);
-            if items.is_empty() && matches!(shape, Shape::Some(_)) {
-                notes.mistake(
-                    &at,
-                    format!("{name} is empty"),
-                    "such an entry grants nothing",
-                    "write what it is about or remove the entry",
-                );
-                return false;
-            }
             let name = format!("an entry of {name}");
-            let each = items.iter().map(|value| check(item, value, &name, notes));
-            let sound = each.fold(true, |all, one| all & one);
-            sound & unique(items, &name, notes)
+            for value in items(value) {
+                check(item, value, &name, notes);
+            }
+            unique(items(value), &name, notes);
         }
         Shape::Entries(keys) => {
             let name = format!("an entry of {name}");
-            let table = Shape::Table(keys);
-            let each = items(value).iter().map(|value| check(&table, value, &name, notes));
-            each.fold(true, |all, one| all & one)
+            for value in items(value) {
+                check(&Shape::Table(keys), value, &name, notes);
+            }
         }
         Shape::Table(keys) => {
-            let before = notes.mistakes();
             if let Some(table) = value.get_ref().as_table() {
                 check_keys(keys, table, &at, notes);
             }
-            notes.mistakes() == before
         }
-        Shape::Named(shape) => named(value)
-            .into_iter()
-            .map(|(_, name, value)| check(shape, value, &quoted(name), notes))
-            .fold(true, |all, one| all & one),
+        Shape::Named(shape) => {
+            for (_, name, value) in named(value) {
+                check(shape, value, &quoted(name), notes);
+            }
+        }
         Shape::Either(shapes) => {
-            let shape = shapes.iter().find(|shape| fits(shape, value.get_ref()));
-            shape.is_some_and(|shape| check(shape, value, name, notes))
+            if let Some(shape) = shapes.iter().find(|shape| fits(shape, value.get_ref())) {
+                check(shape, value, name, notes);
+            }
         }
     }
 }
@@ -112,7 +103,7 @@ pub(super) fn check_file<'a, 't>(
 ) -> Vec<(&'a str, &'a Value<'t>)> {
     let Some(table) = file.get_ref().as_table() else { return Vec::new() };
     if let Some(version) = get(file, "version")
-        && !check(&Shape::Version, version, "`version`", notes)
+        && !sound(&Shape::Version, version, "`version`", notes)
     {
         // Another version may have other keys.
         return Vec::new();
@@ -128,11 +119,11 @@ fn check_keys<'a, 't>(
     at: &Range<usize>,
     notes: &mut Notes,
 ) -> Vec<(&'a str, &'a Value<'t>)> {
-    let mut sound = Vec::new();
+    let mut parts = Vec::new();
     for (at, name, value) in in_order(table) {
         match keys.iter().find(|key| key.name == name) {
-            Some(key) if check(&key.shape, value, &format!("`{name}`"), notes) => {
-                sound.push((name, value));
+            Some(key) if sound(&key.shape, value, &format!("`{name}`"), notes) => {
+                parts.push((name, value));
             }
             Some(_) => {}
             None => notes.unknown(&at, "key", name, keys.iter().map(|key| key.name)),
@@ -150,7 +141,7 @@ fn check_keys<'a, 't>(
             );
         }
     }
-    sound
+    parts
 }
 
 /// Whether a value is of the shape's type.
@@ -189,20 +180,18 @@ fn form(shape: &Shape, name: &str) -> (String, String) {
     (expected.into(), help.into())
 }
 
-fn unique(items: &[Value<'_>], name: &str, notes: &mut Notes) -> bool {
-    let mut sound = true;
-    let mut before = Vec::new();
+fn unique(items: &[Value<'_>], name: &str, notes: &mut Notes) {
+    let mut before = BTreeSet::new();
     for value in items {
-        let one = (value.get_ref().as_str(), number_of(value.get_ref()));
+        let (word, number) = (value.get_ref().as_str(), number(value));
+        let written = word.map(String::from).or_else(|| number.clone());
         // What is neither was found wrong already.
-        if one != (None, None) && before.contains(&one) {
-            let text = one.0.map(String::from).or_else(|| one.1.clone()).unwrap_or_default();
-            notes.twice(&value.span(), name, &text);
-            sound = false;
+        if let Some(written) = written
+            && !before.insert((word, number))
+        {
+            notes.twice(&value.span(), name, &written);
         }
-        before.push(one);
     }
-    sound
 }
 
 /// A table's entries as the file has them.

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use synapse_abi::code::Refusal;
-use synapse_boundary::Secrecy;
-use synapse_boundary::scope::{Decimal, Effect, Limit, Method, Place, Terms};
+use synapse_boundary::scope::{Decimal, Effect, Limit, Method, Pattern, Place, Terms};
 use synapse_boundary::url::Url;
+use synapse_boundary::{NormalPath, Rights, Scope, Secrecy};
 use synapse_kernel::grant::{Grant, Notice};
 
 const HEAD: &str = r#"version = 1
@@ -366,3 +366,55 @@ const PIECES: [&str; 24] = [
     "\\u0000",
     "9223372036854775807",
 ];
+
+/// Every path of up to four names, some of them of other case.
+fn paths() -> Vec<String> {
+    let names = ["a", "A", "b", "z"];
+    let mut all = vec![String::new()];
+    let mut last = all.clone();
+    for _ in 0..4 {
+        last = last.iter().flat_map(|path| names.map(|name| format!("{path}/{name}"))).collect();
+        all.extend(last.clone());
+    }
+    all[0] = "/".into();
+    all
+}
+
+#[test]
+fn what_is_unreachable_or_adds_nothing_is_so_on_every_path() {
+    let folders = ["", "/a", "/A", "/b", "/a/b", "/a/A", "/a/b/a"];
+    let patterns: Vec<String> = folders
+        .iter()
+        .flat_map(|folder| ["", "/*", "/**"].map(|reach| format!("{folder}{reach}")))
+        .filter(|pattern| !["", "/**"].contains(&&**pattern))
+        .collect();
+    let paths = paths();
+    let paths: Vec<NormalPath<'_>> =
+        paths.iter().map(|path| NormalPath::parse(path.into()).unwrap()).collect();
+    let covered = |allow: &str, deny: Option<&str>| -> Vec<bool> {
+        let mut scope = Scope::default();
+        scope.allow(&Pattern::parse(allow).unwrap(), Rights::READ);
+        match deny.map(|deny| (deny, deny.strip_prefix("**/"))) {
+            Some((_, Some(name))) => scope.deny_name(name),
+            Some((deny, None)) => scope.deny(&Pattern::parse(deny).unwrap()),
+            None => {}
+        }
+        paths.iter().map(|path| scope.check(path, Rights::READ).is_ok()).collect()
+    };
+    let entry = |path: &str| format!("[[paths]]\npath = \"{path}\"\nrights = [\"read\"]\n");
+    let head = "version = 1\nprimitives = [\"fs_read\"]\n";
+    for path in &patterns {
+        for deny in patterns.iter().map(|deny| &**deny).chain(["**/a", "**/z", "/", "/**"]) {
+            let reachable = covered(path, Some(deny)).contains(&true);
+            let got = Grant::parse(&format!("{head}deny = [\"{deny}\"]\n{}", entry(path)));
+            assert_eq!(got.is_ok(), reachable, "path {path} deny {deny}");
+        }
+        for other in patterns.iter().filter(|other| *other != path) {
+            let (mine, wide) = (covered(path, None), covered(other, None));
+            let adds = mine.iter().zip(wide).any(|(mine, wide)| *mine && !wide);
+            let grant = Grant::parse(&format!("{head}{}{}", entry(path), entry(other))).unwrap();
+            let told = grant.warnings().iter().any(|at| at.line == 4);
+            assert_eq!(told, !adds, "path {path} besides {other}");
+        }
+    }
+}
