@@ -12,7 +12,7 @@
 //!
 //! # Reading order
 //! `keys` (what may stand where) and `shape` (whether it does), then what it means:
-//! `paths`, `hosts`, `tools`, `compartments`; then `advice`, `summary`, `schema`.
+//! `paths`, `hosts` with `places`, `tools`, `compartments`; then `advice`, `summary`, `schema`.
 //!
 //! # Not here
 //! Comparing a target with the scope (`synapse_boundary::scope`). Attenuating a
@@ -24,6 +24,7 @@ mod hosts;
 mod keys;
 mod notes;
 mod paths;
+mod places;
 mod schema;
 mod shape;
 mod summary;

@@ -11,15 +11,15 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 use core::ops::{Range, RangeInclusive};
 
-use synapse_boundary::scope::{HostPattern, Method, Net, Place, Terms};
-use synapse_boundary::url::{Host, Url};
-use synapse_boundary::{Scope, Secrecy};
+use synapse_boundary::Scope;
+use synapse_boundary::scope::{Method, Net, Terms};
+use synapse_boundary::url::Url;
 
 use super::compartments::{Clear, Names};
 use super::notes::{Notes, quoted};
+use super::places::{Index, Pattern};
 use super::shape::{Value, get, integer, items, text};
 
 /// The words for methods, in the order in which a summary has them.
@@ -28,16 +28,6 @@ pub(super) const METHODS: [(&str, Method); 3] =
 
 /// Entries of one host: a lookup goes through all of them.
 const ENTRIES: usize = 64;
-
-/// A host, a suffix or a network, and where it stands.
-#[derive(Debug)]
-pub(super) struct Pattern {
-    host: HostPattern,
-    /// The network, where it is one.
-    block: Option<Block>,
-    pub(super) text: String,
-    at: Range<usize>,
-}
 
 /// A `[[hosts]]` entry.
 #[derive(Debug)]
@@ -112,11 +102,12 @@ pub(super) fn compile(
     scope: &mut Scope,
     notes: &mut Notes,
 ) {
+    let closed = Index::new(denied.iter().map(|deny| (deny, deny)));
     let mut before: Vec<(&Entry, Terms)> = Vec::new();
     for entry in entries {
         let pattern = &entry.pattern;
         let terms = names.terms(&entry.clear, entry.own.as_deref(), notes);
-        if let Some(deny) = denied.iter().find(|deny| deny.covers(pattern)) {
+        if let Some(deny) = closed.around(pattern).find(|deny| deny.covers(pattern)) {
             notes.mistake(
                 &pattern.at,
                 format!(
@@ -204,11 +195,7 @@ fn paths(value: Option<&Value<'_>>, notes: &mut Notes) -> Vec<String> {
 
 fn warn_broad(entry: &Entry, notes: &mut Notes) {
     let pattern = &entry.pattern;
-    let single = match &pattern.host {
-        HostPattern::Below(suffix) => !suffix.contains('.'),
-        HostPattern::Name(_) | HostPattern::Network(_) => false,
-    };
-    if single || pattern.block.is_some_and(Block::is_vast) {
+    if pattern.is_vast() {
         notes.warning(
             &pattern.at,
             format!("host {} is over-broad", quoted(&pattern.text)),
@@ -227,17 +214,18 @@ fn warn_broad(entry: &Entry, notes: &mut Notes) {
 }
 
 fn warn_redundant(entries: &[(&Entry, Terms)], notes: &mut Notes) {
+    let all = entries.iter().enumerate().map(|(place, item)| (&item.0.pattern, (place, item)));
+    let all = Index::new(all);
     for (index, (entry, terms)) in entries.iter().enumerate() {
-        let wider = |(other_index, (other, wide)): &(usize, &(&Entry, Terms))| {
-            let same = other.includes(entry) && entry.includes(other) && wide == terms;
-            other.includes(entry)
+        let wider = |(place, (other, wide)): &(usize, &(&Entry, Terms))| {
+            *place != index
+                && other.includes(entry)
                 && terms.clear.is_within(wide.clear)
                 && terms.own.is_within(wide.own)
-                && *other_index != index
                 // Of two that are alike, the later one is too many.
-                && !(same && index < *other_index)
+                && (*place < index || !entry.includes(other) || wide != terms)
         };
-        if let Some((_, (other, _))) = entries.iter().enumerate().find(wider) {
+        if let Some((_, (other, _))) = all.around(&entry.pattern).find(wider) {
             notes.warning(
                 &entry.pattern.at,
                 format!("host {} adds nothing", quoted(&entry.pattern.text)),
@@ -267,102 +255,5 @@ impl Entry {
             && other.methods.iter().all(method)
             && other.ports.iter().all(ports)
             && other.paths.iter().all(path)
-    }
-}
-
-impl Pattern {
-    fn read(value: &Value<'_>, notes: &mut Notes) -> Option<Self> {
-        let (at, text) = (value.span(), text(value));
-        let Some(host) = HostPattern::parse(text) else {
-            notes.mistake(
-                &at,
-                format!("host {} cannot be read", quoted(text)),
-                "it is a canonical name, `*.suffix`, an address or a network; IPv6 in brackets, \
-                 and nothing set behind a network's prefix",
-                "write it like `example.org`, `*.example.org`, `10.0.0.0/8` or `[fd00::]/8`",
-            );
-            return None;
-        };
-        Some(Self { host, block: Block::of(text), text: text.to_owned(), at })
-    }
-
-    /// Whether no target of the other escapes this one.
-    fn covers(&self, other: &Self) -> bool {
-        let below = |name: &str, suffix: &str| {
-            name.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'))
-        };
-        match (&self.host, &other.host) {
-            (HostPattern::Name(a), HostPattern::Name(b)) => a == b,
-            (HostPattern::Below(a), HostPattern::Name(b)) => below(b, a),
-            (HostPattern::Below(a), HostPattern::Below(b)) => a == b || below(b, a),
-            _ => self.block.zip(other.block).is_some_and(|(a, b)| a.contains(b)),
-        }
-    }
-
-    /// Whether it names addresses that are not globally reachable. The monitor
-    /// itself is asked: it alone knows which are, and what counts as naming.
-    fn is_special(&self) -> bool {
-        let Some(block) = self.block else { return false };
-        let host = match block.address {
-            IpAddr::V4(address) => Host::V4(address),
-            IpAddr::V6(address) => Host::V6(address),
-        };
-        let place = Place { host, port: 443, method: Method::Get, path: None };
-        let mut alone = Scope::default();
-        let global = alone.check_resolved(block.address, &place).is_ok();
-        alone.net(
-            self.host.clone(),
-            Net {
-                methods: [place.method].into(),
-                ports: [place.port..=place.port].into(),
-                paths: Vec::new(),
-                clear: Secrecy::NONE,
-                own: Secrecy::NONE,
-            },
-        );
-        !global && alone.check_net(&place).is_ok()
-    }
-}
-
-/// A network: its first address, and how many bits count in the IPv6 form.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    address: IpAddr,
-    prefix: u32,
-}
-
-impl Block {
-    /// The network of a pattern that was read.
-    fn of(text: &str) -> Option<Self> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix.parse::<u32>().ok()?)),
-            None => (text, None),
-        };
-        let (address, before) = match Host::parse(address).ok()? {
-            Host::V4(address) => (IpAddr::V4(address), 96),
-            Host::V6(address) => (IpAddr::V6(address), 0),
-            Host::Name(_) => return None,
-        };
-        Some(Self { address, prefix: prefix.map_or(128, |prefix| before + prefix) })
-    }
-
-    fn bits(self) -> u128 {
-        match self.address {
-            IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-            IpAddr::V6(address) => address.to_bits(),
-        }
-    }
-
-    fn contains(self, other: Self) -> bool {
-        let differ = self.bits() ^ other.bits();
-        let rest = 128_u32.saturating_sub(self.prefix);
-        self.prefix <= other.prefix && differ.checked_shr(rest).unwrap_or(0) == 0
-    }
-
-    /// Whether it holds more than any one operator: wider than IPv4's `/8`, or
-    /// IPv6's `/16`.
-    fn is_vast(self) -> bool {
-        let mapped = matches!(self.address, IpAddr::V4(_)) || self.bits() >> 32 == 0xffff;
-        self.prefix < if mapped { 96 + 8 } else { 16 }
     }
 }

@@ -27,7 +27,7 @@ pub(super) enum Shape {
     /// An array; nothing stands in it twice.
     List(&'static Shape),
     /// An array of at least one.
-    Some(&'static Shape),
+    Filled(&'static Shape),
     /// An array of tables with these keys.
     Entries(&'static [Key]),
     /// A table with these keys.
@@ -59,7 +59,7 @@ pub(super) enum Unless {
     Nothing,
 }
 
-use Shape::{Either, Entries, Integer, List, Named, Number, Some, Table, Text, Version, Word};
+use Shape::{Either, Entries, Filled, Integer, List, Named, Number, Table, Text, Version, Word};
 use Unless::{Default, Needed, Nothing};
 
 const fn key(name: &'static str, shape: Shape, unless: Unless, about: &'static str) -> Key {
@@ -88,7 +88,7 @@ pub(super) static FILE: [Key; 9] = [
     key("tools", Entries(&TOOLS), Nothing, "Verbs of connectors that the agent may use."),
     key(
         "compartments",
-        Named(&Either(&[Text, Some(&Text)])),
+        Named(&Either(&[Text, Filled(&Text)])),
         Nothing,
         "Names for what stands below a path, so that it goes only where that name is cleared.",
     ),
@@ -104,7 +104,7 @@ static PATHS: [Key; 2] = [
     ),
     key(
         "rights",
-        Some(&Word("right", &["list", "read", "write", "delete"])),
+        Filled(&Word("right", &["list", "read", "write", "delete"])),
         Needed("rights = [\"list\", \"read\"]"),
         "What may be done there.",
     ),
@@ -119,17 +119,22 @@ static HOSTS: [Key; 5] = [
     ),
     key(
         "ports",
-        Some(&Either(&[Integer(1, 65535), Text])),
+        Filled(&Either(&[Integer(1, 65535), Text])),
         Default("[443]"),
         "Ports, and ranges like \"8000-8010\".",
     ),
     key(
         "methods",
-        Some(&Word("method", &["GET", "POST", "LISTEN"])),
+        Filled(&Word("method", &["GET", "POST", "LISTEN"])),
         Default("[\"GET\"]"),
         "How it may be reached.",
     ),
-    key("paths", Some(&Text), Default("[\"/\"]"), "Below which paths of the URL, whole segments."),
+    key(
+        "paths",
+        Filled(&Text),
+        Default("[\"/\"]"),
+        "Below which paths of the URL, whole segments.",
+    ),
     key("clear", List(&Text), Default(CLEAR), CLEAR_ABOUT),
 ];
 
@@ -144,7 +149,7 @@ static TOOLS: [Key; 4] = [
     ),
     key(
         "limits",
-        Named(&Either(&[Some(&Text), Number, Table(&RANGE)])),
+        Named(&Either(&[Filled(&Text), Number, Table(&RANGE)])),
         Nothing,
         "What an argument may be: texts, with one `*` for a run of characters; a number, from 0 \
          to this one; or a range.",

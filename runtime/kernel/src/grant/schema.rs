@@ -37,7 +37,7 @@ fn keywords(shape: &Shape) -> String {
         }
         Shape::Number => "\"type\":\"number\"".into(),
         Shape::List(item) => list(item, 0),
-        Shape::Some(item) => list(item, 1),
+        Shape::Filled(item) => list(item, 1),
         Shape::Entries(keys) => {
             format!("\"type\":\"array\",\"items\":{{{}}}", keywords(&Shape::Table(keys)))
         }
@@ -168,7 +168,7 @@ mod tests {
                 format!("{}", if next() % 2 == 0 { least } else { most })
             }
             Shape::Number => ["0", "1.25", "-3"][next() % 3].into(),
-            Shape::List(item) | Shape::Some(item) => {
+            Shape::List(item) | Shape::Filled(item) => {
                 let count = next() % 3;
                 super::array((0..count).map(|_| write(item, tape)))
             }

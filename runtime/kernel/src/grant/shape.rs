@@ -59,13 +59,13 @@ fn check(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) {
                 );
             }
         }
-        Shape::Some(_) if items(value).is_empty() => notes.mistake(
+        Shape::Filled(_) if items(value).is_empty() => notes.mistake(
             &at,
             format!("{name} is empty"),
             "such an entry grants nothing",
             "write what it is about or remove the entry",
         ),
-        Shape::List(item) | Shape::Some(item) => {
+        Shape::List(item) | Shape::Filled(item) => {
             let name = format!("an entry of {name}");
             for value in items(value) {
                 check(item, value, &name, notes);
@@ -150,7 +150,7 @@ fn fits(shape: &Shape, value: &DeValue<'_>) -> bool {
         Shape::Version | Shape::Integer(..) => integer_of(value).is_some(),
         Shape::Number => number_of(value).is_some(),
         Shape::Text | Shape::Word(..) => value.as_str().is_some(),
-        Shape::List(_) | Shape::Some(_) | Shape::Entries(_) => value.as_array().is_some(),
+        Shape::List(_) | Shape::Filled(_) | Shape::Entries(_) => value.as_array().is_some(),
         Shape::Table(_) | Shape::Named(_) => value.as_table().is_some(),
         Shape::Either(shapes) => shapes.iter().any(|shape| fits(shape, value)),
     }
@@ -165,7 +165,7 @@ fn form(shape: &Shape, name: &str) -> (String, String) {
             ("a number of at most 15 digits on either side of the point", "write it in full")
         }
         Shape::Text | Shape::Word(..) => ("a string", "put it in quotes"),
-        Shape::List(_) | Shape::Some(_) => ("an array", "put it in `[` and `]`"),
+        Shape::List(_) | Shape::Filled(_) => ("an array", "put it in `[` and `]`"),
         Shape::Entries(_) => {
             return ("an array of tables".into(), format!("write it as `[[{bare}]]`"));
         }
