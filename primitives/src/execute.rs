@@ -51,7 +51,33 @@ impl Done {
     }
 }
 
-/// Executes a call. Held values come from `facts`, as at the decision.
+/// Executes a call. Held values come from `facts`, as at the decision. What is
+/// decided but not recorded cannot be executed.
+///
+/// ```compile_fail,E0308
+/// # use synapse_boundary::{Authorized, Facts, Verdict};
+/// # use synapse_primitives::{Platform, execute};
+/// async fn run<P: Platform>(
+///     verdict: Verdict<'_>,
+///     recorded: Authorized<'_>,
+///     platform: &P,
+///     facts: &(impl Facts + Sync),
+/// ) {
+///     execute(verdict, platform, facts).await;
+/// }
+/// ```
+/// ```
+/// # use synapse_boundary::{Authorized, Facts, Verdict};
+/// # use synapse_primitives::{Platform, execute};
+/// async fn run<P: Platform>(
+///     verdict: Verdict<'_>,
+///     recorded: Authorized<'_>,
+///     platform: &P,
+///     facts: &(impl Facts + Sync),
+/// ) {
+///     execute(recorded, platform, facts).await;
+/// }
+/// ```
 pub async fn execute<P, F>(authorized: Authorized<'_>, platform: &P, facts: &F) -> Executed
 where
     P: Platform,
@@ -259,7 +285,7 @@ fn write_entry(json: &mut String, entry: &Entry) {
 }
 
 /// Writes the inside of a canonical JSON string.
-fn escape(json: &mut String, text: &str) {
+pub fn escape(json: &mut String, text: &str) {
     for char in text.chars() {
         match char {
             '"' => json.push_str("\\\""),
@@ -292,10 +318,16 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
         return Err(Fault::NoMatch);
     };
     let mut bytes = Vec::new();
+    // Few bytes of a sentence may name many held ones, more than there is room for.
+    let mut add = |piece: &[u8]| {
+        bytes.try_reserve(piece.len()).map_err(|_| Fault::TooLarge)?;
+        bytes.extend_from_slice(piece);
+        Ok(())
+    };
     for piece in content.pieces() {
         match piece {
-            Piece::Text(text) => bytes.extend_from_slice(text.decode().as_bytes()),
-            Piece::Held(number) => bytes.extend_from_slice(value(facts, number)?),
+            Piece::Text(text) => add(text.decode().as_bytes())?,
+            Piece::Held(number) => add(value(facts, number)?)?,
         }
     }
     Ok(bytes)

@@ -11,11 +11,13 @@ use std::env;
 use std::fs;
 use std::time::Instant;
 
+use crate::alike;
 use crate::cache;
 use crate::demo;
 use crate::deny;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
+use crate::tcb;
 use crate::toolchain::{Choice, Toolchain};
 
 /// Runs the steps, and stops at the first that fails.
@@ -62,6 +64,10 @@ fn format() -> Result<Outcome, Failure> {
 
 fn dependencies() -> Result<Outcome, Failure> {
     deny::run().map(|()| Outcome::Done)
+}
+
+fn deciding() -> Result<Outcome, Failure> {
+    tcb::run(false).map(|()| Outcome::Done)
 }
 
 fn lints() -> Result<Outcome, Failure> {
@@ -122,11 +128,16 @@ fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
 
+fn engines() -> Result<Outcome, Failure> {
+    alike::run().map(|()| Outcome::Done)
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 9] = [
+const STEPS: &[(&str, Step)] = &[
     ("format", format),
     ("dependencies", dependencies),
+    ("what decides", deciding),
     ("lints", lints),
     ("docs", docs),
     ("tests", tests),
@@ -134,10 +145,14 @@ const STEPS: [(&str, Step); 9] = [
     ("no_std", no_std),
     ("guests", guests),
     ("demo", demonstration),
+    ("engines", engines),
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 4] = ["synapse-abi", "synapse-boundary", "synapse-kernel", "synapse-primitives"];
+const CORE: &[&str] = &[
+    "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-interpreter",
+    "synapse-kernel", "synapse-primitives",
+];
 
 #[cfg(test)]
 mod tests {

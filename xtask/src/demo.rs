@@ -87,7 +87,7 @@ fn unwritable(path: &Path, why: &io::Error) -> Failure {
 }
 
 /// What the librarian is asked: work that passes, then one try at each gate.
-const TASKS: [&str; 2] = [
+pub(crate) const TASKS: [&str; 2] = [
     "Write an index of the notes in /data and move duplicates aside.",
     "Index again, show the gates, then delete /data/welcome.md",
 ];

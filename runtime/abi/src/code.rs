@@ -8,28 +8,15 @@
 //! Sentences for people: `synapse why` writes them from the record.
 
 macro_rules! codes {
-    ($(#[$outer:meta])* $name:ident { $($(#[$meta:meta])* $variant:ident = $number:literal $text:literal,)* }) => {
-        $(#[$outer])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u16)]
-        pub enum $name { $($(#[$meta])* $variant = $number,)* }
+    ($(#[$outer:meta])* $name:ident {
+        $($(#[$meta:meta])* $variant:ident = $number:literal $text:literal,)*
+    }) => {
+        crate::numbered! {
+            $(#[$outer])*
+            pub enum $name: u16 { $($(#[$meta])* $variant = $number,)* }
+        }
 
         impl $name {
-            /// Every code of this kind, in order of number.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The stable number.
-            #[must_use]
-            pub const fn number(self) -> u16 {
-                match self { $(Self::$variant => $number,)* }
-            }
-
-            /// The code with this number, if there is one.
-            #[must_use]
-            pub const fn from_number(number: u16) -> Option<Self> {
-                match number { $($number => Some(Self::$variant),)* _ => None }
-            }
-
             /// A short name, for people and for `--json`.
             #[must_use]
             pub const fn name(self) -> &'static str {

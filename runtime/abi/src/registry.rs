@@ -11,6 +11,8 @@
 //! # Not here
 //! What a class means for a call (gate 3), what a target may be (gate 4).
 
+use crate::reply::Form;
+
 /// How many primitives there are.
 pub const COUNT: usize = 26;
 /// How many of them are destructive whatever their arguments.
@@ -82,8 +84,10 @@ pub enum Role {
 /// One argument of a primitive.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
-    /// Its key in the sentence.
+    /// Its name.
     pub name: &'static str,
+    /// Its key as a sentence has it: the name in quotes, and a colon.
+    pub key: &'static str,
     /// What it may hold.
     pub ty: Type,
     /// What it is for.
@@ -123,21 +127,6 @@ pub enum Ingest {
     Yes,
 }
 
-/// What a successful reply's payload is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// No bytes.
-    Nothing,
-    /// Bytes as they are.
-    Bytes,
-    /// UTF-8 JSON of the schema in `docs/abi.md`.
-    Json,
-    /// The number of a handle: eight bytes, little-endian.
-    Handle,
-    /// The number of a held value: eight bytes, little-endian.
-    Held,
-}
-
 /// One row of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -156,7 +145,7 @@ pub struct Row {
     /// What may come in.
     pub ingest: Ingest,
     /// What it answers.
-    pub reply: Reply,
+    pub reply: Form,
 }
 
 /// What a grant must give for a path that a call names.
@@ -205,6 +194,7 @@ macro_rules! registry {
             summary: $summary,
             arguments: &[$(Argument {
                 name: stringify!($argument),
+                key: concat!("\"", stringify!($argument), "\":"),
                 ty: Type::$ty $(($($of)+))?,
                 role: Role::$role,
                 needs: registry!(@rights $($right)?),
@@ -212,7 +202,7 @@ macro_rules! registry {
             harm: Harm::$harm,
             egress: Egress::$egress,
             ingest: Ingest::$ingest,
-            reply: Reply::$reply,
+            reply: Form::$reply,
         },)*];
     };
     (@rights) => { Rights::NONE };
@@ -353,15 +343,8 @@ mod tests {
     fn warrants_are_for_effects_with_a_target() {
         let taking = REGISTRY.iter().filter(|row| row.primitive.takes_warrant());
         let expected = [
-            "fs_write",
-            "fs_edit",
-            "fs_move",
-            "fs_delete",
-            "net_listen",
-            "net_http_get",
-            "net_http_post",
-            "tool_use",
-            "tool_commit",
+            "fs_write", "fs_edit", "fs_move", "fs_delete", "net_listen", "net_http_get",
+            "net_http_post", "tool_use", "tool_commit",
         ];
         assert!(taking.map(|row| row.name).eq(expected));
     }

@@ -15,10 +15,7 @@
 //! # Not here
 //! Recording the decision (`record`). Whether the page was lying (nobody).
 
-use alloc::borrow::Cow;
-
 use synapse_abi::code::{Fault, Refusal};
-use synapse_abi::limits;
 use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 
 use crate::capability::Table;
@@ -26,9 +23,9 @@ use crate::label::{Integrity, Label, Mark, Secrecy};
 use crate::parse::parse;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
-use crate::scope::{Effect, Method, Place, Scope, Terms};
+use crate::scope::{Effect, Scope, Terms};
 use crate::sentence::{Argument, Asked, Call, Sentence};
-use crate::url::{Host, Url};
+use crate::target::{TARGETS, Target, Targets, entry, place, targets, terms};
 
 /// What a task brings to a decision.
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +84,7 @@ impl<'s> Decided<'s> {
 
 /// A decision, closed until it is recorded.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0616
 /// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.finding; }
 /// ```
 /// ```
@@ -144,7 +141,7 @@ impl<'s> Verdict<'s> {
 /// A call that gates 1, 2 and 4 pass and gate 3 has no reason for. It holds the
 /// refusal that stands unless a human says yes; no permission can be made of it.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
 /// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
 ///     let _ = log.commit(question, facts, 0);
@@ -182,7 +179,15 @@ impl<'s> Question<'s> {
     }
 }
 
-/// Decides one sentence. Pure: the same arguments give the same answer.
+/// Decides one sentence. Pure: the same arguments give the same answer. It is the
+/// only way into the gates; what one hands to the next has no name outside.
+///
+/// ```compile_fail,E0603
+/// use synapse_boundary::gates::Justified;
+/// ```
+/// ```
+/// use synapse_boundary::gates::Verdict;
+/// ```
 pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
     let mut verdict = Verdict {
         raw,
@@ -201,7 +206,7 @@ pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> De
     verdict.justification = justification;
     let Sentence::Call(call) = sentence else {
         let refusal = covered(sentence.asked(), &request, facts).err();
-        let refusal = refusal.unwrap_or_else(|| unminted(justification));
+        let refusal = refusal.unwrap_or_else(|| unminted(request.mark));
         verdict.finding = Finding::Refused(sentence, refusal);
         return Decided::Final(verdict);
     };
@@ -252,7 +257,7 @@ pub fn examine(request: Request<'_>, facts: &impl Facts, raw: &[u8]) -> Findings
             let label = stopped.map_or(Ok(()), Err);
             (label, Some(located(call, &targets, request.scope, facts)))
         }
-        Sentence::Warrant(_) => (Err(unminted(justification)), None),
+        Sentence::Warrant(_) => (Err(unminted(request.mark)), None),
     };
     Findings { justification, gates: [Some(Ok(())), Some(granted), Some(label), scope] }
 }
@@ -293,27 +298,6 @@ pub(crate) struct InScope<'s> {
     pub(crate) terms: Terms,
     pub(crate) room: u64,
 }
-
-/// What a call acts upon, in the form that gate 4 compares.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target<'s> {
-    /// A file or a directory.
-    Path(NormalPath<'s>),
-    /// A canonical URL.
-    Url(Cow<'s, str>),
-    /// A canonical host.
-    Host(Cow<'s, str>),
-    /// A port.
-    Port(u16),
-    /// A package or a connector's verb.
-    Name(Cow<'s, str>),
-}
-
-/// Targets that one call can have.
-const TARGETS: usize = 2;
-
-/// The targets of a call, normal or with their defect.
-type Targets<'s> = [Option<Result<Target<'s>, Refusal>>; TARGETS];
 
 /// Gate 2: the table grants the primitive, the budget has a call left, the
 /// handles and values are the task's own.
@@ -365,9 +349,10 @@ fn label<'a, 's>(
     Justified { call, targets, cover }
 }
 
-/// Why no warrant is minted: not after reading, and not by this version.
-fn unminted(justification: Label) -> Refusal {
-    match justification.integrity {
+/// Why no warrant is minted: not after reading, and not by this version. The
+/// held value that a selector reads from is not what asks for the warrant.
+fn unminted(mark: &Mark) -> Refusal {
+    match mark.label().integrity {
         Integrity::Ingested => Refusal::Tainted,
         Integrity::System | Integrity::User => Refusal::Unsupported,
     }
@@ -445,35 +430,6 @@ fn clearance(call: &Call<'_>, targets: &Targets<'_>, request: &Request<'_>) -> O
     }
 }
 
-/// What the entries that cover a call say; `None` where none does.
-fn terms(call: &Call<'_>, targets: &Targets<'_>, scope: &Scope) -> Option<Terms> {
-    let net = || scope.check_net(&place(call, targets).ok()?).ok();
-    entry(targets, scope).map_or_else(net, |tool| Some(tool.terms))
-}
-
-/// The entry of the verb that a call names.
-fn entry<'a>(targets: &Targets<'_>, scope: &'a Scope) -> Option<&'a crate::scope::Tool> {
-    match targets {
-        [Some(Ok(Target::Name(name))), _] => scope.entry(name),
-        _ => None,
-    }
-}
-
-/// Where on the network a call goes.
-fn place<'a>(call: &Call<'_>, targets: &'a Targets<'_>) -> Result<Place<'a>, Refusal> {
-    match targets {
-        [Some(Ok(Target::Url(url))), None] => {
-            let post = call.primitive() == Primitive::NetHttpPost;
-            let method = if post { Method::Post } else { Method::Get };
-            Ok(Place::of(&Url::parse(url)?, method))
-        }
-        [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
-            Ok(Place { host: Host::parse(host)?, port: *port, method: Method::Listen, path: None })
-        }
-        _ => Err(Refusal::OutOfScope),
-    }
-}
-
 /// Gate 4: every target lies inside the scope.
 fn scope<'s>(
     justified: Justified<'_, 's>,
@@ -524,52 +480,4 @@ fn located(
         }
     }
     Ok(())
-}
-
-/// The targets that a call names. A held one is resolved here.
-fn targets<'s>(call: &Call<'s>, facts: &impl Facts) -> Targets<'s> {
-    let mut found = [const { None }; TARGETS];
-    let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
-    for (slot, (argument, value)) in found.iter_mut().zip(named) {
-        *slot = Some(target(argument.ty, value, facts));
-    }
-    found
-}
-
-fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Target<'s>, Refusal> {
-    let text = match value {
-        Argument::Text(text) => text.decode(),
-        Argument::Held(number) => {
-            let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
-            let text = str::from_utf8(held.bytes).map_err(|_| Refusal::BadName)?;
-            Cow::Owned(text.into())
-        }
-        Argument::Uint(port) => {
-            return u16::try_from(port).map(Target::Port).map_err(|_| Refusal::Malformed);
-        }
-        Argument::Absent
-        | Argument::Choice(_)
-        | Argument::Handle(_)
-        | Argument::Json(_)
-        | Argument::Selector(_)
-        | Argument::Content(_)
-        | Argument::Prompt(_) => return Err(Refusal::Malformed),
-    };
-    let (canonical, target): (bool, fn(_) -> _) = match ty {
-        Type::Path => return NormalPath::parse(text).map(Target::Path),
-        Type::Url => (text.len() <= limits::URL && Url::parse(&text).is_ok(), Target::Url),
-        Type::Host => (text.len() <= limits::HOST && Host::parse(&text).is_ok(), Target::Host),
-        Type::Name => (true, Target::Name),
-        Type::Text
-        | Type::Port
-        | Type::Uint
-        | Type::Choice(_)
-        | Type::Handle(_)
-        | Type::Json
-        | Type::Literal
-        | Type::Selector
-        | Type::Content
-        | Type::Prompt => return Err(Refusal::Malformed),
-    };
-    if canonical { Ok(target(text)) } else { Err(Refusal::NotCanonical) }
 }

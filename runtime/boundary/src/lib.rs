@@ -6,8 +6,8 @@
 //! before anyone can see it.
 //!
 //! # Reading order
-//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], then
-//! [`gates`] (all four, in order), then [`record`] (commit, and verification).
+//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], then
+//! [`gates`] (all four, in order), then [`record`] (commit).
 //!
 //! # Trust
 //! With `synapse-abi` this is all that decides. It trusts its caller for the
@@ -29,8 +29,8 @@ pub mod protected;
 pub mod record;
 pub mod scope;
 pub mod sentence;
+pub mod target;
 pub mod url;
-pub mod verify;
 
 pub use capability::Table;
 pub use gates::{Decided, Facts, Findings, Held, Request, Verdict, decide, examine};

@@ -4,7 +4,7 @@
 //! written by others, so all of it passes the renderer.
 //!
 //! # Not here
-//! The chain and the format (`synapse_boundary::verify`).
+//! The chain and the format (`synapse_kernel::verify`).
 
 use core::fmt;
 use serde_json::{Value, json};
@@ -13,11 +13,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
-use synapse_abi::code::{Fault, Refusal};
-use synapse_abi::registry::Primitive;
-use synapse_boundary::record::{Kind, tag};
-use synapse_boundary::verify::{Broken, Reader, Record};
+use synapse_boundary::record::Kind;
 use synapse_host::{log, render};
+use synapse_kernel::verify::{Broken, Reader, Record};
+use synapse_kernel::words;
 
 use crate::output;
 
@@ -78,6 +77,8 @@ pub(crate) enum AuditError {
     Log { path: PathBuf, why: io::Error },
     /// The log is not as it was written.
     Broken { path: PathBuf, broken: Broken },
+    /// The log tells of no such call.
+    Untold { told: String },
     /// Standard output took nothing.
     Output { why: io::Error },
 }
@@ -119,6 +120,7 @@ impl fmt::Display for AuditError {
                     ),
                 }
             }
+            Self::Untold { told } => f.write_str(told),
             // The caller tells nothing of a reader that has seen enough.
             Self::Output { why } => f.write_str(&output::told(why).unwrap_or_default()),
         }
@@ -132,13 +134,15 @@ impl AuditError {
     }
 }
 
-struct Found {
-    path: PathBuf,
-    bytes: Vec<u8>,
+/// A log that was read.
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Found {
-    fn find(run: PathBuf) -> Result<Self, AuditError> {
+    /// Reads a log, a run's directory, or `latest`.
+    pub(crate) fn find(run: PathBuf) -> Result<Self, AuditError> {
         let run = if run == Path::new("latest") && !run.exists() { latest()? } else { run };
         let path = if run.is_dir() { run.join(log::FILE) } else { run };
         match fs::read(&path) {
@@ -181,7 +185,7 @@ fn latest() -> Result<PathBuf, AuditError> {
 fn show(found: &Found, json: bool) -> Result<ExitCode, AuditError> {
     for record in Reader::new(&found.bytes) {
         let record = record.map_err(|broken| found.broken(broken))?;
-        let text = if json { output::json(&object(&record)) } else { line(&record) };
+        let text = if json { output::json(&object(&record)) } else { words::record(&record) };
         output::say(&text).map_err(|why| AuditError::Output { why })?;
     }
     Ok(ExitCode::SUCCESS)
@@ -220,7 +224,7 @@ fn verify(found: &Found, json: bool) -> Result<ExitCode, AuditError> {
         return Err(found.broken(broken));
     } else {
         let end = if ended { "complete" } else { "the run did not end: killed, or still running" };
-        let counted = output::grouped(records);
+        let counted = words::grouped(records);
         let plural = if records == 1 { "record" } else { "records" };
         output::say(&format!("{counted} {plural}, chain {chain}, {end}"))
             .map_err(|why| AuditError::Output { why })?;
@@ -228,32 +232,18 @@ fn verify(found: &Found, json: bool) -> Result<ExitCode, AuditError> {
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn line(record: &Record<'_>) -> String {
-    let text = format!(
-        "#{:<5} {}  task {}  {:<10} {:<14} {}  {}{}",
-        record.sequence,
-        clock(record.time),
-        record.task,
-        kind(record.kind),
-        record.primitive.map_or("-", name),
-        verdict(record),
-        told(record),
-        integrity(record),
-    );
-    text.trim_end().to_owned()
-}
-
-fn object(record: &Record<'_>) -> Value {
+/// A record for a program.
+pub(crate) fn object(record: &Record<'_>) -> Value {
     json!({
         "record": record.sequence,
         "time": record.time,
         "task": record.task,
-        "kind": kind(record.kind),
-        "primitive": record.primitive.map(name),
+        "kind": words::kind(record.kind),
+        "primitive": record.primitive.map(|primitive| primitive.row().name),
         "gate": record.gate,
         "code": record.code,
-        "name": code_name(record.code),
-        "text": text(record).map(String::from_utf8_lossy),
+        "name": words::code_name(record.code),
+        "text": words::text(record).map(String::from_utf8_lossy),
         "integrity": integrity_name(record.integrity),
         "secrecy": format!("{:016x}", record.secrecy),
         "destructive": record.class & 1 != 0,
@@ -261,85 +251,6 @@ fn object(record: &Record<'_>) -> Value {
         "held": record.class & 4 != 0,
         "cause": record.cause,
     })
-}
-
-/// Hours to milliseconds, UTC: the date is in the run's name.
-fn clock(milliseconds: u64) -> String {
-    let seconds = milliseconds / 1000;
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    format!("{hour:02}:{minute:02}:{second:02}.{:03}Z", milliseconds % 1000)
-}
-
-fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Decision => "decision",
-        Kind::Outcome => "outcome",
-        Kind::TaskStart => "task start",
-        Kind::TurnStart => "turn start",
-        Kind::TurnEnd => "turn end",
-        Kind::Answer => "answer",
-        Kind::RunEnd => "run end",
-    }
-}
-
-fn name(primitive: Primitive) -> &'static str {
-    primitive.row().name
-}
-
-fn verdict(record: &Record<'_>) -> String {
-    match (record.kind, record.code) {
-        (Kind::Decision, 0) => "permitted".to_owned(),
-        (Kind::Outcome, 0) => "ok".to_owned(),
-        (_, 0) => String::new(),
-        (_, code) if record.gate > 0 => {
-            let name = code_name(code).unwrap_or("unknown");
-            format!("refused by gate {}: {name} [{code}]", record.gate)
-        }
-        (Kind::Outcome, code) => {
-            format!("failed: {} [{code}]", code_name(code).unwrap_or("unknown"))
-        }
-        (_, code) => format!("code {code}"),
-    }
-}
-
-/// A code's short name, where it has one.
-pub(crate) fn code_name(code: u16) -> Option<&'static str> {
-    Refusal::from_number(code)
-        .map(Refusal::name)
-        .or_else(|| Fault::from_number(code).map(Fault::name))
-}
-
-/// The record's words: the sentence, what was no sentence, or its text.
-fn text<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
-    record.field(tag::SENTENCE).or_else(|| record.field(tag::TEXT)).or_else(|| {
-        // After the length and the digest stand the first bytes.
-        record.field(tag::MALFORMED)?.get(MALFORMED_HEAD..)
-    })
-}
-
-fn told(record: &Record<'_>) -> String {
-    let mut told = text(record).map(|text| render::line(text, WIDTH)).unwrap_or_default();
-    if let Some(target) = record.field(tag::TARGET) {
-        told.push_str(" = ");
-        told.push_str(&render::line(target, WIDTH));
-    }
-    let length = record.field(tag::OUTCOME).and_then(<[u8]>::first_chunk::<8>);
-    if let Some(length) = length {
-        told.push_str(&output::grouped(u64::from_le_bytes(*length)));
-        told.push_str(" bytes");
-    }
-    if let (Kind::Outcome, Some(cause)) = (record.kind, record.cause) {
-        told = format!("{told} (of #{cause})");
-    }
-    told
-}
-
-fn integrity(record: &Record<'_>) -> &'static str {
-    match record.integrity {
-        2 => "  [read from outside]",
-        1 => "  [the human's]",
-        _ => "",
-    }
 }
 
 fn integrity_name(number: u8) -> &'static str {
@@ -351,12 +262,9 @@ fn integrity_name(number: u8) -> &'static str {
 }
 
 /// A path of this machine, whose name may have been chosen by others.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     render::escape(path.as_os_str().as_encoded_bytes())
 }
 
 /// `YYYYMMDD-HHMMSS`.
 const SECOND: usize = 15;
-/// Length and digest.
-const MALFORMED_HEAD: usize = 40;
-const WIDTH: usize = 160;

@@ -35,19 +35,6 @@ pub(crate) fn json(value: &Value) -> String {
     text
 }
 
-/// A number with its thousands apart.
-pub(crate) fn grouped(number: impl TryInto<u64>) -> String {
-    let digits = number.try_into().unwrap_or(u64::MAX).to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// Bytes as lower-case hex.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
@@ -67,15 +54,8 @@ pub(crate) fn told(why: &io::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{grouped, hex, json};
+    use super::{hex, json};
     use serde_json::{Value, json as value};
-
-    #[test]
-    fn thousands_are_apart() {
-        for (number, text) in [(0, "0"), (999, "999"), (5120, "5,120"), (1_234_567, "1,234,567")] {
-            assert_eq!(grouped(number), text);
-        }
-    }
 
     #[test]
     fn json_hides_nothing_and_loses_nothing() {

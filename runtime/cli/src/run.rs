@@ -15,13 +15,13 @@ use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use synapse_abi::code;
-use synapse_abi::registry::Ingest;
 use synapse_boundary::Integrity;
+use synapse_host::engine::Choice;
 use synapse_host::render::{self, Stream};
 use synapse_host::run::{self, MountOption, Options, Summary};
 use synapse_kernel::task::Crossing;
+use synapse_kernel::words;
 
-use crate::audit::code_name;
 use crate::{mount, output};
 
 /// Runs an agent on a task, inside the folders and rights that it is given.
@@ -51,6 +51,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
 
+    /// What runs its code; both give the same decisions.
+    #[arg(long, value_enum, default_value_t)]
+    engine: Engine,
+
     /// Print one JSON object a line: each call, then the summary.
     #[arg(long)]
     json: bool,
@@ -58,6 +62,15 @@ pub(crate) struct Run {
     /// Tell no calls, only how it ended.
     #[arg(long)]
     quiet: bool,
+}
+
+#[derive(Clone, Copy, Default, clap::ValueEnum)]
+enum Engine {
+    /// Compiles it to machine code first
+    #[default]
+    Wasmtime,
+    /// Interprets it, as the firmware does
+    Wasmi,
 }
 
 impl Run {
@@ -71,6 +84,10 @@ impl Run {
             task: self.task,
             mounts: self.dirs,
             grant: self.grant,
+            engine: match self.engine {
+                Engine::Wasmtime => Choice::Wasmtime,
+                Engine::Wasmi => Choice::Wasmi,
+            },
             screen: render::Terminal::new(if self.json { Stream::Error } else { Stream::Output }),
             report: reporter(self.json, self.quiet),
             cancel: Arc::clone(&cancel),
@@ -115,30 +132,8 @@ fn reporter(json: bool, quiet: bool) -> Box<dyn Fn(&Crossing<'_>) + Send + Sync>
         (true, _) => Box::new(|_| {}),
         // Nobody stops a run because its reader left: the log has it all.
         (false, true) => Box::new(|crossing| drop(output::say(&output::json(&call(crossing))))),
-        (false, false) => Box::new(|crossing| eprintln!("{}", line(crossing))),
+        (false, false) => Box::new(|crossing| eprintln!("{}", words::crossing(crossing))),
     }
-}
-
-fn line(crossing: &Crossing<'_>) -> String {
-    let name = crossing.primitive.map_or("(no sentence)", |primitive| primitive.row().name);
-    let target = render::line(crossing.target, TARGET);
-    let space = if target.is_empty() { "" } else { " " };
-    let number = crossing.code;
-    let named = code_name(number).unwrap_or("unknown");
-    let what = match (number, code::gate(number)) {
-        (0, _) => format!("ok {} bytes", output::grouped(crossing.bytes)),
-        (_, Some(gate @ 1..)) => {
-            let gate_name = GATES.get(usize::from(gate)).copied().unwrap_or_default();
-            format!("refused by gate {gate} ({gate_name}): {named} [{number}]")
-        }
-        (_, _) => format!("failed: {named} [{number}]"),
-    };
-    let held = if crossing.held { "  [held]" } else { "" };
-    // The mark stays risen: what matters here is the call that brings text in.
-    let brings = crossing.primitive.is_some_and(|found| found.row().ingest == Ingest::Yes);
-    let outside = number == 0 && brings && crossing.mark == Integrity::Ingested;
-    let mark = if outside { "  [read from outside]" } else { "" };
-    format!("#{} {name}{space}{target}  {what}{held}{mark}", crossing.record)
 }
 
 fn call(crossing: &Crossing<'_>) -> Value {
@@ -148,7 +143,7 @@ fn call(crossing: &Crossing<'_>) -> Value {
         "primitive": crossing.primitive.map(|primitive| primitive.row().name),
         "target": crossing.target,
         "code": crossing.code,
-        "name": code_name(crossing.code),
+        "name": words::code_name(crossing.code),
         "gate": code::gate(crossing.code).filter(|gate| *gate > 0),
         "bytes": crossing.bytes,
         "integrity": match crossing.mark {
@@ -166,14 +161,14 @@ fn tell(summary: &Summary, cancelled: bool) -> io::Result<()> {
         .iter()
         .zip(1..)
         .filter(|(count, _)| **count > 0)
-        .map(|(count, gate)| format!("{} by gate {gate}", output::grouped(*count)))
+        .map(|(count, gate)| format!("{} by gate {gate}", words::grouped(*count)))
         .collect();
     let refused = if refused.is_empty() { "0".to_owned() } else { refused.join(", ") };
     eprintln!(
         "{} calls, refused: {refused}, failed: {}, {} records",
-        output::grouped(summary.calls),
-        output::grouped(summary.faults),
-        output::grouped(summary.records),
+        words::grouped(summary.calls),
+        words::grouped(summary.faults),
+        words::grouped(summary.records),
     );
     let dir = render::escape(summary.run_dir.as_os_str().as_encoded_bytes());
     eprintln!("run directory: {dir}");
@@ -206,59 +201,27 @@ fn object(summary: &Summary, cancelled: bool) -> Value {
     })
 }
 
-/// By number; there is no gate 0.
-const GATES: [&str; 5] = ["", "grammar", "capability", "label", "scope"];
 const NO_ANSWER: u8 = 3;
 const CANCELLED: u8 = 130;
-const TARGET: usize = 120;
 
 #[cfg(test)]
 mod tests {
-    use super::{call, line};
+    use super::call;
     use synapse_abi::registry::Primitive;
     use synapse_boundary::Integrity;
     use synapse_kernel::task::Crossing;
 
-    fn crossing(primitive: Primitive, target: &str, code: u16) -> Crossing<'_> {
-        Crossing {
-            record: 12,
-            primitive: Some(primitive),
-            target,
-            code,
-            bytes: 5120,
-            mark: Integrity::Ingested,
-            held: false,
-        }
-    }
-
     #[test]
-    fn a_call_is_one_line_that_says_what_came_of_it() {
-        for (primitive, target, code, text) in [
-            (
-                Primitive::FsRead,
-                "/data/a.md",
-                0,
-                "#12 fs_read /data/a.md  ok 5,120 bytes  [read from outside]",
-            ),
-            (
-                Primitive::FsDelete,
-                "/data/x",
-                301,
-                "#12 fs_delete /data/x  refused by gate 3 (label): destructive after reading [301]",
-            ),
-            (Primitive::FsWrite, "/data/c", 0, "#12 fs_write /data/c  ok 5,120 bytes"),
-            (Primitive::FsRead, "/data/b", 502, "#12 fs_read /data/b  failed: not found [502]"),
-            (
-                Primitive::ClockRead,
-                "",
-                203,
-                "#12 clock_read  refused by gate 2 (capability): budget spent [203]",
-            ),
-        ] {
-            assert_eq!(line(&crossing(primitive, target, code)), text);
-        }
-        let hostile = crossing(Primitive::FsRead, "/a\n#13 fs_read /b\u{202e}", 401);
-        assert!(!line(&hostile).chars().any(synapse_host::render::is_hidden));
-        assert_eq!(call(&hostile)["gate"], 4);
+    fn a_call_is_an_object_that_says_which_gate_refused() {
+        let refused = Crossing {
+            record: 12,
+            primitive: Some(Primitive::FsRead),
+            target: "/etc/passwd",
+            code: 401,
+            bytes: 0,
+            mark: Integrity::User,
+            held: false,
+        };
+        assert_eq!(call(&refused)["gate"], 4);
     }
 }

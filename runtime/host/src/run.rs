@@ -4,16 +4,15 @@
 //! folders, the agent and the grant that a person named on the command line.
 //!
 //! # Invariants
-//! - I3: the task, the turn and their ends are in the log beside the decisions.
 //! - I9: what the agent may do is the grant, and the folders bound it.
 //!
 //! # Not here
-//! Deciding (boundary), executing (primitives), printing (the command line).
+//! What a run records (kernel), executing (primitives), printing (the command
+//! line).
 
 use core::error::Error;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::time::Duration;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,19 +20,16 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use serde_json::{Value, json};
-use synapse_abi::{code, limits, turn};
-use synapse_boundary::record::{Durability, Event, Kind, tag};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy};
+use synapse_abi::code;
 use synapse_kernel::admit::admit;
-use synapse_kernel::engine::{Ended, Engine, TurnLimits};
+use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::Grant;
-use synapse_kernel::task::{Crossing, Parts, SharedLog, Task};
-use synapse_primitives::Platform;
+use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
-use crate::engine::Wasmtime;
+use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::log::{FileSink, new_run_dir};
 use crate::render::Terminal;
 
@@ -61,6 +57,8 @@ pub struct Options {
     pub mounts: Vec<MountOption>,
     /// The grant file; without one, the package's `grant.toml`.
     pub grant: Option<PathBuf>,
+    /// The engine that runs it.
+    pub engine: Choice,
     /// Where what the agent says is shown.
     pub screen: Terminal,
     /// Told of every call.
@@ -111,6 +109,16 @@ impl Error for RunError {}
 /// was made then. A log that fails while the agent runs ends in an answer that
 /// is an error, not here.
 pub fn run(options: Options) -> Result<Summary, RunError> {
+    match options.engine {
+        Choice::Wasmtime => {
+            let engine = Wasmtime::new().map_err(|why| RunError(why.to_string()))?;
+            run_on(engine, options)
+        }
+        Choice::Wasmi => run_on(interpreter(), options),
+    }
+}
+
+fn run_on<E: Engine>(engine: E, options: Options) -> Result<Summary, RunError> {
     let package = Package::find(&options)?;
     let bytes = read(&package.component, "agent")?;
     let admitted =
@@ -123,7 +131,6 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     })?;
     let grant =
         Grant::parse(&text).map_err(|why| RunError(format!("{}: {why}", show(&package.grant))))?;
-    let engine = Wasmtime::new().map_err(|why| RunError(why.to_string()))?;
     let program = engine.load(&admitted).map_err(|why| RunError(why.to_string()))?;
 
     let run_dir =
@@ -133,63 +140,33 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     let mut id = [0; 32];
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
-    let no_log = || {
-        RunError(format!(
-            "{}: the log takes no records, so nothing was run; is the disk full?",
-            show(&run_dir)
-        ))
-    };
-    let log = Log::begin(sink, id).map_err(|_| no_log())?;
-    let log: SharedLog<FileSink> = Arc::new(spin::Mutex::new(log));
-
-    let prompt = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
-    let about = json!({ "task": cut(&options.task), "grant": grant.summary() }).to_string();
-    note(&log, &disk, Kind::TaskStart, 0, prompt, Some(about.as_bytes())).ok_or_else(no_log)?;
-    let start = note(&log, &disk, Kind::TurnStart, 0, prompt, None).ok_or_else(no_log)?;
-    let mark = Label { origin: Origin::record(start), ..prompt };
-    let input = input(&options.task, &grant);
-    let limits = TurnLimits {
-        memory_bytes: grant.memory,
-        deadline: Duration::from_secs(grant.seconds),
-        sentence_bytes: limits::SENTENCE,
-        answer_bytes: limits::ANSWER,
-        ..TurnLimits::default()
-    };
-
     let counts = Arc::new(Counts::default());
     let (counted, report) = (Arc::clone(&counts), options.report);
-    let task = Task::new(Parts {
-        id: 0,
-        mark,
+    let order = Order {
+        id,
+        task: &options.task,
         grant: Arc::new(grant),
-        journal_room: JOURNAL,
-        platform: Arc::clone(&disk),
-        log: Arc::clone(&log),
+        room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
+        platform: disk,
         watch: Arc::new(move |crossing| {
             counted.count(crossing);
             report(crossing);
         }),
         cancel: options.cancel,
-    });
+    };
+    let run = Run::begin(order, sink).map_err(|_| {
+        RunError(format!(
+            "{}: the log takes no records, so nothing was run; is the disk full?",
+            show(&run_dir)
+        ))
+    })?;
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()
         .build()
         .map_err(|why| cannot("start the executor", &run_dir, &why))?;
-    let (task, ended) = executor.block_on(engine.turn(&program, task, &input, limits));
-    let code = match ended {
-        Ok(_) => 0,
-        Err(Ended::Code(number)) => u16::try_from(number).unwrap_or(u16::MAX),
-        Err(_) => u16::MAX,
-    };
-    let mut answer = ended.map_err(|why| why.to_string());
-    for kind in [Kind::TurnEnd, Kind::RunEnd] {
-        if note(&log, &disk, kind, code, task.mark(), None).is_none() {
-            answer = Err("the log took no more records; what ran before is recorded".to_owned());
-        }
-    }
-    drop(task);
-    let records = log.lock().next();
+    let finished = executor.block_on(run.turn(&engine, &program));
+    let records = finished.log.lock().next();
     Ok(Summary {
         run_dir,
         calls: counts.calls.load(Ordering::Relaxed),
@@ -198,7 +175,7 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
         }),
         faults: counts.faults.load(Ordering::Relaxed),
         records,
-        answer,
+        answer: finished.answer.map_err(|why| why.to_string()),
     })
 }
 
@@ -288,48 +265,6 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         .collect::<Result<_, RunError>>()?;
     Disk::new(mounts, &own, Some(journal), Box::new(options.screen))
         .map_err(|why| RunError(why.to_string()))
-}
-
-fn note(
-    log: &SharedLog<FileSink>,
-    disk: &Disk,
-    kind: Kind,
-    code: u16,
-    label: Label,
-    text: Option<&[u8]>,
-) -> Option<u64> {
-    let event = Event {
-        kind,
-        task: 0,
-        primitive: None,
-        code,
-        label,
-        cause: None,
-        tail: text.map(|text| (tag::TEXT, text)),
-        durability: Durability::Written,
-    };
-    log.lock().note(&event, disk.now_ms()).ok()
-}
-
-/// What a start record keeps of the task line.
-fn cut(task: &str) -> String {
-    task.chars().take(1000).collect()
-}
-
-/// The turn's input, as `docs/abi.md` has it.
-fn input(task: &str, grant: &Grant) -> Vec<u8> {
-    let granted: Value = serde_json::from_str(grant.summary()).unwrap_or_default();
-    let message = json!({ "from": turn::From::Human.name(), "text": task });
-    json!({
-        "v": turn::VERSION,
-        "messages": [message],
-        "handles": [],
-        "warrants": [],
-        "grant": granted,
-        "budget": { "calls": grant.calls },
-    })
-    .to_string()
-    .into_bytes()
 }
 
 fn read(path: &Path, what: &str) -> Result<Vec<u8>, RunError> {

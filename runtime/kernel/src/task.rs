@@ -30,7 +30,8 @@ use synapse_primitives::{Executed, Platform, execute};
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
 
-/// Bytes that the held values of one task may take together.
+/// Bytes that the held values of one task may take together, where a board has
+/// no reason for less.
 pub const HELD_BYTES: usize = 64 << 20;
 
 /// Refusals for a spent budget before the turn is ended.
@@ -95,6 +96,8 @@ pub struct Parts<P, S> {
     pub grant: Arc<Grant>,
     /// Bytes that the board's journal can take.
     pub journal_room: u64,
+    /// Bytes that its held values may take together.
+    pub held_room: usize,
     /// The board's devices.
     pub platform: Arc<P>,
     /// The run's log.
@@ -123,7 +126,12 @@ impl<P: Platform, S: Sink> Task<P, S> {
             grant: parts.grant,
             calls_left,
             overdrawn: 0,
-            stores: Stores { values: Vec::new(), bytes: 0, journal_room: parts.journal_room },
+            stores: Stores {
+                values: Vec::new(),
+                bytes: 0,
+                held_room: parts.held_room,
+                journal_room: parts.journal_room,
+            },
             platform: parts.platform,
             log: parts.log,
             watch: parts.watch,
@@ -279,6 +287,7 @@ type Kept = Labelled<Result<Vec<u8>, Fault>>;
 struct Stores {
     values: Vec<Kept>,
     bytes: usize,
+    held_room: usize,
     journal_room: u64,
 }
 
@@ -287,7 +296,7 @@ impl Stores {
     fn keep(&mut self, executed: Executed) -> Result<u64, Fault> {
         let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
         let total = self.bytes.saturating_add(kept.value().as_ref().map_or(0, Vec::len));
-        if total > HELD_BYTES {
+        if total > self.held_room {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;

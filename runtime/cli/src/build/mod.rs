@@ -6,7 +6,7 @@
 //! stand: no path of this machine enters the file.
 //!
 //! # Not here
-//! Judging a component before it runs (`synapse-kernel`). Installing a
+//! What makes a component a guest (`synapse-kernel`). Installing a
 //! compiler (`cargo xtask setup`).
 
 mod component;
@@ -20,6 +20,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
+use synapse_kernel::admit::admit;
 
 use error::BuildError;
 use package::Package;
@@ -53,11 +54,17 @@ impl Build {
         let package = Package::read(&toolchain, &self.package)?;
         eprintln!("building {} with {toolchain}", package.name);
         let component = component::encode(&compile(&toolchain, &package)?)?;
+        let admitted = admit(&component)
+            .map_err(|refused| BuildError::Component { why: refused.to_string() })?;
         let output =
             self.output.unwrap_or_else(|| package.dir.join(format!("{}.wasm", package.name)));
         write_whole(&output, &component)?;
+        let boards = match admitted.boards().firmware {
+            Ok(()) => "fits the host and the firmware".to_owned(),
+            Err(lacks) => format!("fits the host; {lacks}"),
+        };
         let line = format!(
-            "{}: {} bytes, sha256 {}\n",
+            "{}: {} bytes, sha256 {}\n{boards}\n",
             output.display(),
             component.len(),
             hex(&Sha256::digest(&component))

@@ -7,7 +7,7 @@ use synapse_abi::registry::REGISTRY;
 fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
-    for command in ["run", "build", "primitives", "audit", "grant"] {
+    for command in ["run", "build", "primitives", "audit", "grant", "why", "check", "bench"] {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
@@ -19,6 +19,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["grant", "check", "--help"],
         &["grant", "new", "--help"],
         &["grant", "schema", "--help"],
+        &["why", "--help"],
+        &["check", "--help"],
+        &["bench", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));

@@ -1,9 +1,12 @@
 //! The command's integration tests, one binary.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;
+mod bench;
 mod grant;
 mod help;
+mod run;
+mod why;
 
 use std::process::{Command, Output};
 
@@ -23,4 +26,3 @@ fn out(output: &Output) -> String {
 fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
-mod run;

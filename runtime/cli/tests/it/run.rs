@@ -1,8 +1,13 @@
 //! `synapse run`, as a person types it.
 
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Output;
+use std::time::SystemTime;
 
 use crate::{err, out, synapse};
 
@@ -18,6 +23,73 @@ const SILENT: &str = r#"(component
       (memory $main "memory") (realloc (func $main "realloc"))))
   (export "turn" (func $turn)))"#;
 
+const ENGINES: [&str; 2] = ["wasmtime", "wasmi"];
+
+/// Sentences of a guest that says them one after the other: it writes what it
+/// has listed, then reads it, then tries what is refused after reading.
+const LISTER: [&str; 6] = [
+    r#"{"name":"fs_list","arguments":{"path":"/data","after":"","limit":1000},"hold":true}"#,
+    r#"{"name":"fs_write","arguments":{"path":"/data/index.json","content":{"$held":1},"mode":"create"}}"#,
+    r#"{"name":"fs_read","arguments":{"path":"/data/index.json","offset":0,"length":100}}"#,
+    r#"{"name":"fs_delete","arguments":{"path":"/data/note-0.md"}}"#,
+    r#"{"name":"fs_read","arguments":{"path":"/data/note-1.md","offset":0,"length":100}}"#,
+    r#"{"name":"fs_read" "#,
+];
+
+const LISTER_GRANT: &str = r#"
+version = 1
+primitives = ["fs_list", "fs_read", "fs_write", "fs_delete"]
+[[paths]]
+path = "/data/**"
+rights = ["list", "read", "write", "delete"]
+"#;
+
+fn lister() -> String {
+    let mut data = String::new();
+    let mut calls = String::new();
+    for (sentence, at) in LISTER.iter().zip((1024..).step_by(1024)) {
+        data.push_str(&format!("(data (i32.const {at}) {sentence:?})\n"));
+        let length = sentence.len();
+        calls.push_str(&format!(
+            "(call $door (i32.const {at}) (i32.const {length}) (i32.const 512))\n"
+        ));
+    }
+    format!(
+        r#"(component
+          (import "synapse-call" (func $door
+            (param "sentence" (list u8)) (result (result (list u8) (error u32)))))
+          (core module $libc
+            (memory (export "memory") 2)
+            (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 65536))
+          (core instance $libc (instantiate $libc))
+          (core func $lowered (canon lower (func $door)
+            (memory $libc "memory") (realloc (func $libc "realloc"))))
+          (core module $main
+            (import "libc" "memory" (memory 2))
+            (import "host" "door" (func $door (param i32 i32 i32)))
+            {data}
+            (func (export "turn") (param i32 i32) (result i32)
+              {calls}
+              (i32.store8 (i32.const 512) (i32.const 0))
+              (i32.store (i32.const 520) (i32.const 0))
+              i32.const 512))
+          (core instance $main (instantiate $main
+            (with "libc" (instance $libc))
+            (with "host" (instance (export "door" (func $lowered))))))
+          (func $turn (param "input" (list u8)) (result (result (list u8) (error u32)))
+            (canon lift (core func $main "turn")
+              (memory $libc "memory") (realloc (func $libc "realloc"))))
+          (export "turn" (func $turn)))"#
+    )
+}
+
+pub(crate) fn lister_package(root: &Path) {
+    let package = root.join("lister");
+    fs::create_dir(&package).unwrap();
+    fs::write(package.join("lister.wasm"), wat::parse_str(lister()).unwrap()).unwrap();
+    fs::write(package.join("grant.toml"), LISTER_GRANT).unwrap();
+}
+
 fn package(root: &Path) {
     let folder = root.join("silent");
     fs::create_dir_all(&folder).unwrap();
@@ -27,9 +99,14 @@ fn package(root: &Path) {
 
 /// Runs the package on a folder below `root`.
 fn run(root: &Path, folder: &str) -> Output {
-    let agent = root.join("silent");
+    run_on(root, "silent", folder, "wasmtime")
+}
+
+pub(crate) fn run_on(root: &Path, agent: &str, folder: &str, engine: &str) -> Output {
+    let agent = root.join(agent);
     let dir = format!("{}=/data", root.join(folder).display());
-    synapse(&root.join("state"), &["run", agent.to_str().unwrap(), "--dir", &dir])
+    let arguments = ["run", agent.to_str().unwrap(), "--dir", &dir, "--json", "--engine", engine];
+    synapse(&root.join("state"), &arguments)
 }
 
 #[test]
@@ -37,11 +114,90 @@ fn a_run_leaves_a_log_that_verifies() {
     let root = tempfile::tempdir().unwrap();
     package(root.path());
     fs::create_dir(root.path().join("notes")).unwrap();
-    let ran = run(root.path(), "notes");
+    for engine in ENGINES {
+        let ran = run_on(root.path(), "silent", "notes", engine);
+        assert!(ran.status.success(), "{}", err(&ran));
+        let verified = synapse(&root.path().join("state"), &["audit", "verify", "latest"]);
+        assert!(verified.status.success(), "{}", err(&verified));
+        assert!(out(&verified).starts_with("4 records, "), "{}", out(&verified));
+    }
+}
+
+/// What a task does to a fresh copy of a folder that was filled in this order:
+/// its calls, as they are told, and the files afterwards.
+fn copied(root: &Path, engine: &str, order: &[u32]) -> (String, BTreeMap<OsString, Vec<u8>>) {
+    let folder = root.join("copy");
+    fs::create_dir(&folder).unwrap();
+    for number in order {
+        let path = folder.join(format!("note-{}.md", number * 7919 % 101));
+        let mut file = fs::File::create(path).unwrap();
+        write!(file, "note {number}").unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_hours(9999)).unwrap();
+    }
+    let ran = run_on(root, "lister", "copy", engine);
     assert!(ran.status.success(), "{}", err(&ran));
-    let verified = synapse(&root.path().join("state"), &["audit", "verify", "latest"]);
-    assert!(verified.status.success(), "{}", err(&verified));
-    assert!(out(&verified).starts_with("4 records, "), "{}", out(&verified));
+    let calls = out(&ran).lines().filter(|line| line.contains(r#""call""#)).collect();
+    let files = fs::read_dir(&folder).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        (entry.file_name(), fs::read(entry.path()).unwrap())
+    });
+    let files = files.collect();
+    fs::remove_dir_all(&folder).unwrap();
+    (calls, files)
+}
+
+#[test]
+fn the_same_task_on_two_copies_decides_and_leaves_the_same_on_both_engines() {
+    let root = tempfile::tempdir().unwrap();
+    lister_package(root.path());
+
+    let order: Vec<u32> = (0..40).collect();
+    let (calls, files) = copied(root.path(), "wasmtime", &order);
+    assert_eq!(calls.matches(r#""call""#).count(), LISTER.len(), "{calls}");
+    for told in ["\"code\":0", "\"code\":301", "\"code\":101"] {
+        assert!(calls.contains(told), "{told}: {calls}");
+    }
+    assert_eq!(files.len(), order.len() + 1);
+    assert!(files[OsStr::new("index.json")].starts_with(b"[{"));
+    let shuffled: Vec<u32> = order.iter().map(|number| (number * 17 + 5) % 40).collect();
+    for engine in ENGINES {
+        let again = copied(root.path(), engine, &shuffled);
+        assert_eq!(again, (calls.clone(), files.clone()), "{engine}");
+    }
+}
+
+#[test]
+fn each_engine_stops_a_hostile_agent_and_says_why() {
+    let root = tempfile::tempdir().unwrap();
+    package(root.path());
+    fs::create_dir(root.path().join("notes")).unwrap();
+    for (body, told) in [
+        ("(loop $l (br $l)) unreachable", "it computed for longer than its turn allows"),
+        ("call $f", "its calls nested too deeply"),
+        (
+            "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable",
+            "it asked for more memory than its turn allows",
+        ),
+        ("unreachable", "a panic"),
+        ("i32.const 65536", "breaks the calling convention"),
+    ] {
+        let hostile = SILENT.replace(
+            "(param i32 i32) (result i32) i32.const 512)",
+            &format!(
+                "(param i32 i32) (result i32) {body})
+                 (func $f (result i32) (i32.add (call $f) (i32.const 1)))"
+            ),
+        );
+        let folder = root.path().join("silent");
+        fs::write(folder.join("silent.wasm"), wat::parse_str(hostile).unwrap()).unwrap();
+        let grant = "version = 1\nprimitives = []\n[budget]\nseconds = 1\nmemory = 4194304\n";
+        fs::write(folder.join("grant.toml"), grant).unwrap();
+        for engine in ENGINES {
+            let ran = run_on(root.path(), "silent", "notes", engine);
+            assert_eq!(ran.status.code(), Some(3), "{engine}: {}", err(&ran));
+            assert!(out(&ran).contains(told), "{engine}, `{told}`: {}", out(&ran));
+        }
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The kernel's engine port on wasmtime.
+//! The kernel's engine port on wasmtime, and the choice of another engine.
 //!
 //! Instances come from a pool and are copy-on-write, so that a fresh one a turn
 //! costs microseconds. A guest runs on a stack of its own: while it waits for
@@ -22,7 +22,10 @@ mod pool;
 mod turn;
 
 use core::fmt;
+use std::sync::LazyLock;
+use std::time::Instant;
 
+use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::admit::{Admitted, EXPORT, IMPORT};
 use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, WasmList};
@@ -30,6 +33,23 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker, 
 use clock::Ticker;
 use pool::Size;
 use turn::State;
+
+/// The engines there are. Both give the same decisions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Compiles a guest to machine code before it runs.
+    #[default]
+    Wasmtime,
+    /// Interprets a guest, as the firmware does.
+    Wasmi,
+}
+
+/// Guests on wasmi, timed by this machine's clock.
+#[must_use]
+pub fn interpreter() -> Interpreter {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    Interpreter::new(Time::Clock(|| START.elapsed()))
+}
 
 /// Runs guests on wasmtime. One value serves every task of the process.
 pub struct Wasmtime {

@@ -10,6 +10,7 @@ use core::any::Any;
 use core::mem;
 use std::sync::Arc;
 
+use synapse_kernel::bounds::Bounds;
 use synapse_kernel::engine::{Door, Ended, Trap, TurnLimits};
 use wasmtime::component::WasmList;
 use wasmtime::{
@@ -34,7 +35,7 @@ pub(super) struct State {
     call: Call,
     cancelled: fn(&(dyn Any + Send)) -> bool,
     meter: Arc<Meter>,
-    bounds: Bounds,
+    limiter: Limiter,
     sentence_bytes: usize,
     /// Sentences are copied here; kept from call to call.
     sentence: Vec<u8>,
@@ -49,7 +50,7 @@ impl State {
             call: call::<D>,
             cancelled: |door| door.downcast_ref::<D>().is_none_or(Door::cancelled),
             meter,
-            bounds: Bounds::new(limits),
+            limiter: Limiter(Bounds::new(limits)),
             sentence_bytes: limits.sentence_bytes,
             sentence: Vec::new(),
             stopped: None,
@@ -84,7 +85,7 @@ pub(super) async fn run<D: Door>(
 ) -> (D, Result<Vec<u8>, Ended>) {
     let state = State::new(door, Arc::clone(&meter), limits);
     let mut store = Store::new(program.instance.engine(), state);
-    store.limiter(|state| &mut state.bounds);
+    store.limiter(|state| &mut state.limiter);
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|mut store| Ok(tick(store.data_mut())));
     // Bounded by the guest's own memory; the door and the answer have bounds
@@ -171,15 +172,7 @@ fn why(store: &Store<State>, error: wasmtime::Error, other: Ended) -> Ended {
         return Ended::Engine;
     }
     let ended = error.downcast_ref::<wasmtime::Trap>().map_or(other, |trap| trapped(*trap));
-    // Guests rarely survive a denied allocation, and break in these ways on it.
-    match ended {
-        Ended::Trap(Trap::Unreachable | Trap::MemoryBounds | Trap::Abi) | Ended::Engine
-            if state.bounds.denied =>
-        {
-            Ended::MemoryLimit
-        }
-        ended => ended,
-    }
+    state.limiter.0.explain(ended)
 }
 
 fn trapped(trap: wasmtime::Trap) -> Ended {
@@ -219,63 +212,21 @@ impl core::fmt::Display for Stopped {
 
 impl core::error::Error for Stopped {}
 
-/// Counts what all memories and all tables of a store hold.
-struct Bounds {
-    memory: Account,
-    table: Account,
-    denied: bool,
-}
+/// The kernel's bounds, asked in wasmtime's words.
+struct Limiter(Bounds);
 
-/// One sum with a limit.
-struct Account {
-    limit: usize,
-    used: usize,
-    /// The last amount granted, given back if the growth then fails.
-    last: usize,
-}
-
-impl Bounds {
-    const fn new(limits: TurnLimits) -> Self {
-        Self {
-            memory: Account { limit: limits.memory_bytes, used: 0, last: 0 },
-            table: Account { limit: limits.table_elements, used: 0, last: 0 },
-            denied: false,
-        }
-    }
-}
-
-impl Account {
-    fn grow(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> bool {
-        let more = desired.saturating_sub(current);
-        let used = self.used.saturating_add(more);
-        if used > self.limit || maximum.is_some_and(|maximum| desired > maximum) {
-            return false;
-        }
-        self.used = used;
-        self.last = more;
-        true
-    }
-
-    fn give_back(&mut self) {
-        self.used = self.used.saturating_sub(mem::take(&mut self.last));
-    }
-}
-
-impl ResourceLimiter for Bounds {
+impl ResourceLimiter for Limiter {
     fn memory_growing(
         &mut self,
         current: usize,
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let granted = self.memory.grow(current, desired, maximum);
-        self.denied |= !granted;
-        Ok(granted)
+        Ok(self.0.memory.grow(current, desired, maximum))
     }
 
     fn memory_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
-        self.memory.give_back();
-        self.denied = true;
+        self.0.memory.failed();
         Ok(())
     }
 
@@ -285,14 +236,11 @@ impl ResourceLimiter for Bounds {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let granted = self.table.grow(current, desired, maximum);
-        self.denied |= !granted;
-        Ok(granted)
+        Ok(self.0.table.grow(current, desired, maximum))
     }
 
     fn table_grow_failed(&mut self, _: wasmtime::Error) -> wasmtime::Result<()> {
-        self.table.give_back();
-        self.denied = true;
+        self.0.table.failed();
         Ok(())
     }
 }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use spin::Mutex;
 use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::verify::Reader;
 use synapse_boundary::{Label, Log, Sink};
-use synapse_kernel::engine::{Door, Engine, Reply, TurnLimits};
+use synapse_kernel::engine::{Door, Reply, TurnLimits};
 use synapse_kernel::grant::Grant;
-use synapse_kernel::task::{Parts, Task};
+use synapse_kernel::task::{HELD_BYTES, Parts, Task};
+use synapse_kernel::verify::Reader;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
 
-use crate::engine::{ENGINE, one_thread, turning};
+use crate::engine::{Under, one_thread, turning, under_both};
 
 #[derive(Clone, Default)]
 struct Tape(Arc<Mutex<Vec<u8>>>);
@@ -62,12 +62,11 @@ const ITEMS: &str = r#"
     (global $left (mut i32) (i32.const 0))
     (data (i32.const 2048) "{\22name\22:\22clock_read\22,\22arguments\22:{}}")"#;
 
-#[test]
-fn i3_one_decision_record_for_each_attempt_counted_at_the_import() {
+fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
     let mut guest = turning(MANY);
     guest.items = ITEMS;
     guest.memory = "2";
-    let program = guest.load();
+    let program = guest.load::<E>();
     let tape = Tape::default();
     let grant = "version = 1\nprimitives = [\"clock_read\"]\n[budget]\ncalls = 1990\n";
     let task = Task::new(Parts {
@@ -75,6 +74,7 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import() {
         mark: Label::SYSTEM,
         grant: Arc::new(Grant::parse(grant).unwrap()),
         journal_room: 0,
+        held_room: HELD_BYTES,
         platform: Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap()),
         log: Arc::new(Mutex::new(Log::begin(tape.clone(), [1; 32]).unwrap())),
         watch: Arc::new(|_| {}),
@@ -82,7 +82,7 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import() {
     });
     let door = Counted { task, answered: 0, permitted: 0 };
     let limits = TurnLimits::default();
-    let (door, ended) = one_thread().block_on(ENGINE.turn(&program, door, b"", limits));
+    let (door, ended) = one_thread().block_on(E::shared().turn(&program, door, b"", limits));
     assert_eq!(ended, Ok(Vec::new()));
     assert_eq!(door.answered, 2000);
     assert_eq!(door.permitted, 995, "the budget ends five reads of the clock early");
@@ -94,3 +94,5 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import() {
     let refused = |code| records.iter().filter(|record| record.code == code).count();
     assert_eq!((refused(101), refused(203)), (1000, 5));
 }
+
+under_both! { i3_one_decision_record_for_each_attempt_counted_at_the_import }

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use synapse_abi::registry::REGISTRY;
+use synapse_primitives::execute::escape;
 
 use super::hosts::{self, METHODS};
 use super::paths::{self, RIGHTS};
@@ -88,17 +89,7 @@ pub(super) fn array(items: impl Iterator<Item = String>) -> String {
 /// A string in its one spelling.
 pub(super) fn json(text: &str) -> String {
     let mut out = String::from("\"");
-    for char in text.chars() {
-        match char {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0'..='\u{1f}' | '\u{7f}' => out.push_str(&format!("\\u{:04x}", u32::from(char))),
-            _ => out.push(char),
-        }
-    }
+    escape(&mut out, text);
     out.push('"');
     out
 }

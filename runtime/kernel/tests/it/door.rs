@@ -6,11 +6,11 @@ use std::sync::Arc;
 use spin::Mutex;
 use synapse_abi::reply::{Form, Frame, Mark};
 use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::verify::{Broken, Reader, Record};
 use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
-use synapse_kernel::task::{Parts, Task};
+use synapse_kernel::task::{HELD_BYTES, Parts, Task};
+use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
 
@@ -62,6 +62,7 @@ impl World {
             mark: Label::new(mark, Secrecy::PROMPT, Origin::NONE),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             journal_room: 1 << 20,
+            held_room: HELD_BYTES,
             platform: Arc::clone(&platform),
             log,
             watch: Arc::new(|_| {}),

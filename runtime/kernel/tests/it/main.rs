@@ -4,3 +4,4 @@
 mod admit;
 mod door;
 mod grant;
+mod log;

@@ -1,0 +1,67 @@
+//! Lines that the human types
+//!
+//! # Invariants
+//! - A line comes from a device that no guest can write to: what guests show
+//!   goes out, and nothing of it comes back in.
+//!
+//! # Not here
+//! What a line asks for (`shell`).
+
+use alloc::string::String;
+
+use crate::serial;
+
+/// Bytes of a line; what is longer is not taken.
+const LINE: usize = 1000;
+
+/// Shows that a line may be typed.
+pub(crate) fn prompt() {
+    serial::show("synapse> ");
+}
+
+/// What a key did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// The line is complete.
+    Line(String),
+    /// Ctrl-C: what runs is to end.
+    Interrupt,
+}
+
+/// The line being typed.
+#[derive(Debug, Default)]
+pub(crate) struct Console {
+    line: String,
+}
+
+impl Console {
+    /// Takes what was typed since the last look.
+    pub(crate) fn poll(&mut self) -> Option<Typed> {
+        while let Some(byte) = serial::receive() {
+            match byte {
+                b'\r' | b'\n' => {
+                    serial::show("\n");
+                    return Some(Typed::Line(core::mem::take(&mut self.line)));
+                }
+                INTERRUPT => {
+                    self.line.clear();
+                    serial::show("^C\n");
+                    return Some(Typed::Interrupt);
+                }
+                BACKSPACE | DELETE if self.line.pop().is_some() => serial::show("\u{8} \u{8}"),
+                b' '..=b'~' if self.line.len() < LINE => {
+                    let character = char::from(byte);
+                    self.line.push(character);
+                    serial::show(character.encode_utf8(&mut [0; 4]));
+                }
+                // Other bytes have no meaning here; a human sees them missing.
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+const INTERRUPT: u8 = 3;
+const BACKSPACE: u8 = 8;
+const DELETE: u8 = 127;

@@ -1,0 +1,5 @@
+//! The image: nothing but the library, linked by `layout.ld`
+#![no_std]
+#![no_main]
+
+use synapse_firmware as _;
