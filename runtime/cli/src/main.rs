@@ -11,6 +11,7 @@ mod bench;
 mod build;
 mod check;
 mod firmware;
+mod grant;
 mod mount;
 mod output;
 mod primitives;
@@ -40,6 +41,10 @@ fn main() -> ExitCode {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::from(6),
             Err(why) => failed(&why, 1),
+        },
+        Command::Grant(grant) => match grant.run() {
+            Ok(code) => code,
+            Err(why) => why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
         Command::Bench(bench) => match bench.run() {
             Ok(()) => ExitCode::SUCCESS,
@@ -87,6 +92,7 @@ enum Command {
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
     Undo(undo::Undo),
+    Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),
     Bench(bench::Bench),

@@ -3,6 +3,7 @@
 
 mod audit;
 mod bench;
+mod grant;
 mod help;
 mod run;
 mod undo;
