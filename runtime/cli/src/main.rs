@@ -10,6 +10,7 @@ mod audit;
 mod build;
 mod check;
 mod mount;
+mod new;
 mod output;
 mod primitives;
 mod run;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match Synapse::parse().command {
         Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::New(new) => done(new.run()),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), failure.exit_code()),
@@ -37,6 +39,11 @@ fn main() -> ExitCode {
             Err(why) => failed(&why, 1),
         },
     }
+}
+
+/// The end of a command that either does its work or says why not.
+fn done(result: Result<(), String>) -> ExitCode {
+    result.map_or_else(|why| failed(&why, 1), |()| ExitCode::SUCCESS)
 }
 
 /// The end of a command that reads a log.
@@ -71,6 +78,7 @@ struct Synapse {
 
 #[derive(Subcommand)]
 enum Command {
+    New(new::New),
     Run(run::Run),
     Build(build::Build),
     Primitives(primitives::Primitives),

@@ -7,11 +7,12 @@ use synapse_abi::registry::REGISTRY;
 fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
-    for command in ["run", "build", "primitives", "audit", "why", "check"] {
+    for command in ["new", "run", "build", "primitives", "audit", "why", "check"] {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
         &["--help"][..],
+        &["new", "--help"],
         &["run", "--help"],
         &["build", "--help"],
         &["audit", "show", "--help"],

@@ -3,6 +3,7 @@
 
 mod audit;
 mod help;
+mod new;
 mod run;
 mod why;
 
