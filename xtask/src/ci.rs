@@ -18,6 +18,7 @@ use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::tcb;
 use crate::toolchain::{Choice, Toolchain};
+use crate::tutorial;
 
 /// Runs the steps, and stops at the first that fails.
 pub(crate) fn run() -> Result<(), Failure> {
@@ -123,13 +124,17 @@ fn guests() -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+fn newcomer() -> Result<Outcome, Failure> {
+    tutorial::run().map(|()| Outcome::Done)
+}
+
 fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
 
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 10] = [
+const STEPS: [(&str, Step); 11] = [
     ("format", format),
     ("dependencies", dependencies),
     ("what decides", deciding),
@@ -139,6 +144,7 @@ const STEPS: [(&str, Step); 10] = [
     ("toolchain", toolchain),
     ("no_std", no_std),
     ("guests", guests),
+    ("tutorial", newcomer),
     ("demo", demonstration),
 ];
 

@@ -9,6 +9,8 @@
 mod audit;
 mod build;
 mod check;
+mod doctor;
+mod manual;
 mod mount;
 mod new;
 mod output;
@@ -16,13 +18,16 @@ mod primitives;
 mod run;
 mod why;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match Synapse::parse().command {
         Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::New(new) => done(new.run()),
+        Command::Doctor(doctor) => doctor.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Completions(completions) => done(completions.run(Synapse::command())),
+        Command::Man(man) => done(man.run(Synapse::command())),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), failure.exit_code()),
@@ -85,4 +90,7 @@ enum Command {
     Audit(audit::Audit),
     Why(why::Why),
     Check(check::Check),
+    Doctor(doctor::Doctor),
+    Completions(manual::Completions),
+    Man(manual::Man),
 }
