@@ -7,7 +7,10 @@ use synapse_abi::registry::REGISTRY;
 fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
-    for command in ["new", "run", "build", "primitives", "audit", "why", "check"] {
+    for command in [
+        "new", "run", "build", "primitives", "audit", "why", "check", "doctor", "completions",
+        "man",
+    ] {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
@@ -19,6 +22,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["audit", "verify", "--help"],
         &["why", "--help"],
         &["check", "--help"],
+        &["doctor", "--help"],
+        &["completions", "--help"],
+        &["man", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));
@@ -33,6 +39,8 @@ fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
         (&["jump"][..], "jump"),
         (&["run"], "AGENT"),
         (&["run", "a.wasm", "--dir", "notes:ro"], "notes=/data:ro"),
+        (&["run", "a.wasm", "--confirm", "ask"], "nobody can be asked yet"),
+        (&["run", "a.wasm", "--confirm", "never"], "is deny"),
         (&["audit", "verify"], "RUN"),
     ] {
         let wrong = synapse(dir.path(), arguments);

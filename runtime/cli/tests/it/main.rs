@@ -2,9 +2,12 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;
+mod cancel;
+mod doctor;
 mod help;
 mod new;
 mod run;
+mod screen;
 mod why;
 
 use std::process::{Command, Output};
