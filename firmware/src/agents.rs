@@ -98,7 +98,8 @@ impl Agents {
                 self.jobs.len()
             ));
         }
-        let engine = Interpreter::new(Time::Clock(clock::passed));
+        let engine =
+            Interpreter::new(Time::Clock(clock::passed)).with_code_bytes(self.budget.component);
         let (program, grant) = self.bundle.load(name, &engine, &self.budget)?;
         let number = self.runs.len() + 1;
         let started = Started {

@@ -45,23 +45,28 @@ pub(crate) fn now_ms() -> u64 {
     START.load(Ordering::Relaxed).saturating_add(passed)
 }
 
-/// Ticks of a millisecond, by the interval timer's third channel, which counts
-/// down once and then says so.
+/// Ticks of a millisecond, by the interval timer's first channel, which counts
+/// down; its interrupt is never seen.
 fn measure() -> Option<u64> {
-    port::write(TIMER_GATE, port::read(TIMER_GATE) & !2 | 1);
-    // Channel 2, both bytes, one shot.
-    port::write(TIMER_COMMAND, 0xb0);
-    let [low, high] = COUNT.to_le_bytes();
-    port::write(TIMER_CHANNEL, low);
-    let first = cpu::ticks();
-    port::write(TIMER_CHANNEL, high);
+    // Channel 0, both bytes, counting down once.
+    port::write(TIMER_COMMAND, 0x30);
+    port::write(TIMER_CHANNEL, u8::MAX);
+    port::write(TIMER_CHANNEL, u8::MAX);
+    let (start, first) = (count(), cpu::ticks());
     for _ in 0..PATIENCE {
-        if port::read(TIMER_GATE) & 1 << 5 != 0 {
+        let gone = start.saturating_sub(count());
+        if gone >= COUNT {
             let ticks = cpu::ticks().saturating_sub(first);
-            return Some(ticks / COUNT_MS).filter(|rate| *rate > 0);
+            return Some(ticks * COUNTS_MS / u64::from(gone)).filter(|rate| *rate > 0);
         }
     }
     None
+}
+
+/// What is left of the timer's count.
+fn count() -> u16 {
+    port::write(TIMER_COMMAND, 0);
+    u16::from_le_bytes([port::read(TIMER_CHANNEL), port::read(TIMER_CHANNEL)])
 }
 
 /// What the clock chip says, if there is one and it says a time.
@@ -106,12 +111,11 @@ fn time(registers: [u8; 6], format: u8) -> Option<u64> {
     Some((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000)
 }
 
-const TIMER_CHANNEL: u16 = 0x42;
+const TIMER_CHANNEL: u16 = 0x40;
 const TIMER_COMMAND: u16 = 0x43;
-const TIMER_GATE: u16 = 0x61;
-/// 5 ms of the timer, which counts 1,193,182 times a second.
-const COUNT: u16 = 5966;
-const COUNT_MS: u64 = 5;
+/// What the timer counts in a millisecond, and for how long it is watched.
+const COUNTS_MS: u64 = 1193;
+const COUNT: u16 = 6000;
 /// Looks at a device that does not answer before it counts as missing.
 const PATIENCE: u32 = 1_000_000;
 /// Ticks of a millisecond where there is no timer: 1 GHz.

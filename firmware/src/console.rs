@@ -9,6 +9,7 @@
 
 use alloc::string::String;
 
+use crate::keyboard::Keyboard;
 use crate::serial;
 
 /// Bytes of a line; what is longer is not taken.
@@ -32,12 +33,13 @@ pub(crate) enum Typed {
 #[derive(Debug, Default)]
 pub(crate) struct Console {
     line: String,
+    keyboard: Keyboard,
 }
 
 impl Console {
     /// Takes what was typed since the last look.
     pub(crate) fn poll(&mut self) -> Option<Typed> {
-        while let Some(byte) = serial::receive() {
+        while let Some(byte) = serial::receive().or_else(|| self.keyboard.poll()) {
             match byte {
                 b'\r' | b'\n' => {
                     serial::show("\n");

@@ -33,6 +33,7 @@ mod exit;
 mod handover;
 #[expect(unsafe_code, reason = "the processor's own tables, and what it leaves on a stack")]
 mod interrupt;
+mod keyboard;
 #[expect(unsafe_code, reason = "addresses of the machine become references here")]
 mod memory;
 mod packages;

@@ -28,7 +28,8 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, only: &str) -> Result<(), St
         number => Some(number.parse().map_err(|_| "say which run: `replay 12`".to_string())?),
     };
     // No clock: the deadline is counted in what the guest computes.
-    let engine = Interpreter::new(Time::Fuel { per_second: 1 << 30 });
+    let engine =
+        Interpreter::new(Time::Fuel { per_second: 1 << 30 }).with_code_bytes(budget.component);
     let files: Vec<(String, &[u8])> =
         bundle.below("files/").map(|(path, bytes)| (format!("/{path}"), bytes)).collect();
     let files: Vec<(&str, &[u8])> = files.iter().map(|(path, bytes)| (&**path, *bytes)).collect();
@@ -50,7 +51,7 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, only: &str) -> Result<(), St
             println!("{}", hex(&replayed.log));
         }
         let ended = match replayed.answer {
-            Ok(_) => "answered".to_string(),
+            Ok(answer) => format!("answered {}", hex(&Sha256::digest(answer))),
             Err(why) => format!("{why:?}"),
         };
         println!("replay {number} {} {ended}", hex(&Sha256::digest(&replayed.log)));

@@ -3,8 +3,10 @@
 //! # Not here
 //! Where lines come from (`console`). Running agents (`agents`).
 
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use core::fmt::Write;
 
 use synapse_kernel::account::Account;
@@ -23,27 +25,30 @@ use crate::{cpu, executor, println, replay, serial};
 /// The console's reader.
 pub(crate) struct Shell {
     agents: Agents,
-    board: alloc::sync::Arc<Board>,
+    board: Arc<Board>,
     console: Console,
+    /// Lines that wait for the one before them.
+    ahead: VecDeque<String>,
 }
 
 impl Shell {
     /// A shell over these agents and files.
-    pub(crate) fn new(agents: Agents, board: alloc::sync::Arc<Board>) -> Self {
-        Self { agents, board, console: Console::default() }
+    pub(crate) fn new(agents: Agents, board: Arc<Board>) -> Self {
+        Self { agents, board, console: Console::default(), ahead: VecDeque::new() }
     }
 
     /// Does what the bundle's `start` says, and then what is typed.
     pub(crate) fn run(mut self) -> ! {
         if let Some(Ok(start)) = self.agents.bundle().text("start") {
-            for line in start.lines() {
-                console::prompt();
-                println!("{}", render::line(line, LINE));
-                self.obey(line);
-            }
+            self.ahead.extend(start.lines().map(ToString::to_string));
         }
         console::prompt();
         loop {
+            if let Some(line) = self.ahead.pop_front() {
+                println!("{}", render::line(&line, LINE));
+                self.obey(&line);
+                console::prompt();
+            }
             match self.console.poll() {
                 Some(Typed::Line(line)) => {
                     self.obey(&line);
@@ -113,8 +118,10 @@ impl Shell {
         }
         while !started.has_ended() {
             self.agents.step();
-            if self.console.poll() == Some(Typed::Interrupt) {
-                started.cancel();
+            match self.console.poll() {
+                Some(Typed::Interrupt) => started.cancel(),
+                Some(Typed::Line(line)) => self.ahead.push_back(line),
+                None => {}
             }
         }
         Ok(())

@@ -11,9 +11,11 @@ use std::env;
 use std::fs;
 use std::time::Instant;
 
+use crate::alike;
 use crate::cache;
 use crate::demo;
 use crate::deny;
+use crate::firmware;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::tcb;
@@ -132,9 +134,21 @@ fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
 
+fn engines() -> Result<Outcome, Failure> {
+    alike::run().map(|()| Outcome::Done)
+}
+
+/// Whole images, booted.
+fn images() -> Result<Outcome, Failure> {
+    if let Err(why) = setup::machine() {
+        return Ok(Outcome::Skipped(why.replace('\n', "; ")));
+    }
+    firmware::test().map(|()| Outcome::Done)
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 11] = [
+const STEPS: &[(&str, Step)] = &[
     ("format", format),
     ("dependencies", dependencies),
     ("what decides", deciding),
@@ -146,10 +160,12 @@ const STEPS: [(&str, Step); 11] = [
     ("guests", guests),
     ("tutorial", newcomer),
     ("demo", demonstration),
+    ("engines", engines),
+    ("firmware", images),
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 6] = [
+const CORE: &[&str] = &[
     "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-interpreter",
     "synapse-kernel", "synapse-primitives",
 ];

@@ -1,50 +1,94 @@
-//! The image of the bare machine: building it, and starting it
+//! The image of the bare machine: building it, starting it, testing it
 //!
 //! The ordinary compiler builds it for the ordinary target: nothing of the
 //! standard library is linked, and the flags here make the code one that runs
 //! where no system is below it.
 //!
 //! # Not here
-//! How it is laid out in memory (`firmware/layout.ld`).
+//! How it is laid out in memory (`firmware/layout.ld`). Starting a machine
+//! (`synapse firmware run`).
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cache::target_dir;
-use crate::step::{Failure, cargo, done, shown};
+use crate::demo::build_guest;
+use crate::setup;
+use crate::step::{Failure, cargo, done, root, synapse};
+
+/// Builds the image, and boots or tests it if asked to.
+pub(crate) fn run(boot: bool, check: bool) -> Result<(), Failure> {
+    let image = build()?;
+    println!("{}", image.display());
+    if boot {
+        start(&image)?;
+    }
+    if check {
+        test()?;
+    }
+    Ok(())
+}
+
+/// Boots whole images and looks at what they say.
+pub(crate) fn test() -> Result<(), Failure> {
+    setup::machine()?;
+    let image = build()?;
+    let librarian = librarian()?;
+    let mut lints = cargo("clippy --locked --profile ci --package synapse-firmware --lib")?;
+    done(lints.args(["--features", "image", "--", "-D", "warnings"]))?;
+    let mut tests = cargo("test --locked --profile ci --package synapse-machine")?;
+    done(
+        tests
+            .args(["--", "--ignored"])
+            .env("SYNAPSE_FIRMWARE", image)
+            .env("SYNAPSE_LIBRARIAN", librarian),
+    )
+}
 
 /// Builds the image and says where it stands.
-pub(crate) fn build() -> Result<PathBuf, Failure> {
+fn build() -> Result<PathBuf, Failure> {
     let mut build = cargo("build --locked --profile firmware --package synapse-firmware")?;
     // With the target named, the flags do not reach build scripts.
     build.args(["--features", "image", "--target", TARGET]).env("RUSTFLAGS", FLAGS);
     done(&mut build)?;
-    Ok(target_dir()?.join(TARGET).join("firmware/synapse-firmware"))
+    let image = target_dir()?.join(TARGET).join("firmware/synapse-firmware");
+    let size = fs::metadata(&image).map_err(|why| format!("{}: {why}", image.display()))?.len();
+    if size > LIMIT {
+        return Err(format!(
+            "the image has {size} bytes, and at most {LIMIT} are allowed\n\
+             see what has grown, or say why it must in docs/decisions.md"
+        ));
+    }
+    Ok(image)
 }
 
-/// Builds the image, and boots it in this terminal if asked to.
-pub(crate) fn run(boot: bool) -> Result<(), Failure> {
-    let image = build()?;
-    println!("{}", image.display());
-    if !boot {
-        return Ok(());
+fn librarian() -> Result<PathBuf, Failure> {
+    setup::run(&[setup::GUEST])?;
+    build_guest(&synapse()?, &root().join("packages/librarian"))
+}
+
+/// A machine with the librarian and its sample notes, in this terminal.
+fn start(image: &Path) -> Result<(), Failure> {
+    setup::machine()?;
+    let package = root().join("packages/librarian");
+    let mut agent = librarian()?.into_os_string();
+    agent.push("=");
+    agent.push(package.join("grant.toml"));
+    let mut notes = package.join("sample").into_os_string();
+    notes.push("=/data");
+    let mut machine = Command::new(synapse()?);
+    machine.args(["firmware", "run"]).arg(agent).arg("--image").arg(image).arg("--dir").arg(notes);
+    for line in LINES {
+        machine.args(["--line", line]);
     }
-    let mut machine = Command::new("qemu-system-x86_64");
-    machine.args(MACHINE.split(' ')).arg("-kernel").arg(image);
-    match machine.status() {
-        Ok(status) if status.code() == Some(SUCCESS) => Ok(()),
-        Ok(status) => Err(format!("the image ended badly ({status})\nits reason is above")),
-        Err(why) => Err(format!(
-            "`{}` did not start: {why}\ninstall QEMU: apt-get install qemu-system-x86",
-            shown(&machine)
-        )),
-    }
+    done(&mut machine)
 }
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// No red zone, because a fault would write over it.
 const FLAGS: &str = "-C relocation-model=static -C no-redzone=yes -C target-cpu=x86-64";
-const MACHINE: &str = "-M q35 -m 64 -nodefaults -no-reboot -display none -serial mon:stdio \
-                       -device isa-debug-exit,iobase=0xf4,iosize=4";
-/// What QEMU ends with when the image ended as it was asked to.
-const SUCCESS: i32 = 33;
+/// Bytes of the largest image.
+const LIMIT: u64 = 2 << 20;
+/// What is typed first; then the console is the human's.
+const LINES: [&str; 2] = ["help", "run librarian Write an index and move duplicates aside."];

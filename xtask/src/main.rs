@@ -3,6 +3,7 @@
 //! # Not here
 //! Building guests (`synapse build`), which works without this project.
 
+mod alike;
 mod cache;
 mod ci;
 mod demo;
@@ -26,7 +27,7 @@ fn main() -> ExitCode {
         Command::Tutorial => tutorial::run(),
         Command::Deny => deny::run(),
         Command::Tcb { json } => tcb::run(json),
-        Command::Firmware { run } => firmware::run(run),
+        Command::Firmware { run, test } => firmware::run(run, test),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -67,5 +68,8 @@ enum Command {
         /// Boots it in QEMU, in this terminal.
         #[arg(long)]
         run: bool,
+        /// Boots it on every board, and checks what it says.
+        #[arg(long)]
+        test: bool,
     },
 }

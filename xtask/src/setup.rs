@@ -1,4 +1,4 @@
-//! Makes guests buildable on this machine
+//! Makes guests buildable on this machine, and the firmware bootable
 //!
 //! Rustup is asked first, with a time limit, because behind some proxies its
 //! download never ends; then Debian's packages, where they may be installed.
@@ -23,7 +23,7 @@ pub(crate) const BARE: &str = "x86_64-unknown-none";
 
 /// Makes this machine compile for the targets, or says which line to run.
 pub(crate) fn run(targets: &[&'static str]) -> Result<(), Failure> {
-    for install in [rustup as fn(&[&str]) -> _, |_| debian()] {
+    for install in [rustup as fn(&[&str]) -> _, |_| debian(APT_INSTALL)] {
         let missing = missing(targets);
         if missing.is_empty() {
             break;
@@ -49,6 +49,25 @@ pub(crate) fn run(targets: &[&'static str]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Makes this machine run others, or says which line to run.
+pub(crate) fn machine() -> Result<(), Failure> {
+    if there_is_qemu() {
+        return Ok(());
+    }
+    if let Err(why) = debian(APT_QEMU) {
+        eprintln!("{why}");
+    }
+    if there_is_qemu() {
+        return Ok(());
+    }
+    Err(format!("QEMU is missing, and it could not be installed\nrun: {APT_QEMU}"))
+}
+
+fn there_is_qemu() -> bool {
+    let version = Command::new("qemu-system-x86_64").arg("--version").output();
+    version.is_ok_and(|version| version.status.success())
+}
+
 fn missing(targets: &[&'static str]) -> Vec<&'static str> {
     let mut missing = targets.to_vec();
     missing.retain(|target| Toolchain::find(Choice::Any, target).is_err());
@@ -59,12 +78,12 @@ fn rustup(targets: &[&str]) -> Result<(), Failure> {
     within(words(RUSTUP).args(targets), Duration::from_secs(20))
 }
 
-fn debian() -> Result<(), Failure> {
+fn debian(install: &str) -> Result<(), Failure> {
     let user = Command::new("id").arg("-u").output();
     if !user.is_ok_and(|user| user.stdout == b"0\n") {
         return Err("Debian's packages are left alone: only root may install them".to_owned());
     }
-    for line in [APT_UPDATE, APT_INSTALL] {
+    for line in [APT_UPDATE, install] {
         done(words(line).env("DEBIAN_FRONTEND", "noninteractive"))?;
     }
     Ok(())
@@ -105,6 +124,7 @@ const RUSTUP: &str = "rustup target add";
 const APT_UPDATE: &str = "apt-get update";
 const APT_INSTALL: &str =
     "apt-get install -y --no-install-recommends rustc-web cargo-web rust-web-src lld-19";
+const APT_QEMU: &str = "apt-get install -y --no-install-recommends qemu-system-x86";
 
 #[cfg(test)]
 mod tests {

@@ -145,8 +145,10 @@ codes! {
         NoRoom = 529 "no room for held values",
         /// A name below the target is not UTF-8.
         NameNotText = 530 "name is not text",
+        /// The call was executed, but the log could not take what came of it.
+        Unrecorded = 531 "done, not recorded",
         /// A name resolved to an address that the grant does not cover.
-        Address = 531 "address out of scope",
+        Address = 532 "address out of scope",
     }
 }
 

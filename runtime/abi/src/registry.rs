@@ -84,8 +84,10 @@ pub enum Role {
 /// One argument of a primitive.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
-    /// Its key in the sentence.
+    /// Its name.
     pub name: &'static str,
+    /// Its key as a sentence has it: the name in quotes, and a colon.
+    pub key: &'static str,
     /// What it may hold.
     pub ty: Type,
     /// What it is for.
@@ -192,6 +194,7 @@ macro_rules! registry {
             summary: $summary,
             arguments: &[$(Argument {
                 name: stringify!($argument),
+                key: concat!("\"", stringify!($argument), "\":"),
                 ty: Type::$ty $(($($of)+))?,
                 role: Role::$role,
                 needs: registry!(@rights $($right)?),

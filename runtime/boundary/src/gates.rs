@@ -84,7 +84,7 @@ impl<'s> Decided<'s> {
 
 /// A decision, closed until it is recorded.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0616
 /// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.finding; }
 /// ```
 /// ```
@@ -141,7 +141,7 @@ impl<'s> Verdict<'s> {
 /// A call that gates 1, 2 and 4 pass and gate 3 has no reason for. It holds the
 /// refusal that stands unless a human says yes; no permission can be made of it.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0308
 /// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
 /// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
 ///     let _ = log.commit(question, facts, 0);
@@ -179,7 +179,15 @@ impl<'s> Question<'s> {
     }
 }
 
-/// Decides one sentence. Pure: the same arguments give the same answer.
+/// Decides one sentence. Pure: the same arguments give the same answer. It is the
+/// only way into the gates; what one hands to the next has no name outside.
+///
+/// ```compile_fail,E0603
+/// use synapse_boundary::gates::Justified;
+/// ```
+/// ```
+/// use synapse_boundary::gates::Verdict;
+/// ```
 pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
     let mut verdict = Verdict {
         raw,
@@ -198,7 +206,7 @@ pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> De
     verdict.justification = justification;
     let Sentence::Call(call) = sentence else {
         let refusal = covered(sentence.asked(), &request, facts).err();
-        let refusal = refusal.unwrap_or_else(|| unminted(justification));
+        let refusal = refusal.unwrap_or_else(|| unminted(request.mark));
         verdict.finding = Finding::Refused(sentence, refusal);
         return Decided::Final(verdict);
     };
@@ -249,7 +257,7 @@ pub fn examine(request: Request<'_>, facts: &impl Facts, raw: &[u8]) -> Findings
             let label = stopped.map_or(Ok(()), Err);
             (label, Some(located(call, &targets, request.scope, facts)))
         }
-        Sentence::Warrant(_) => (Err(unminted(justification)), None),
+        Sentence::Warrant(_) => (Err(unminted(request.mark)), None),
     };
     Findings { justification, gates: [Some(Ok(())), Some(granted), Some(label), scope] }
 }
@@ -341,9 +349,10 @@ fn label<'a, 's>(
     Justified { call, targets, cover }
 }
 
-/// Why no warrant is minted: not after reading, and not by this version.
-fn unminted(justification: Label) -> Refusal {
-    match justification.integrity {
+/// Why no warrant is minted: not after reading, and not by this version. The
+/// held value that a selector reads from is not what asks for the warrant.
+fn unminted(mark: &Mark) -> Refusal {
+    match mark.label().integrity {
         Integrity::Ingested => Refusal::Tainted,
         Integrity::System | Integrity::User => Refusal::Unsupported,
     }

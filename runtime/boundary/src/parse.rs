@@ -24,7 +24,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
 use crate::url::{Host, Url};
 use json::References;
-pub(crate) use json::{Elements, Members};
+pub(crate) use json::{Elements, Members, after_plain};
 
 /// Parses one sentence.
 ///
@@ -73,7 +73,7 @@ pub(crate) fn well_formed(ty: Type, text: &str) -> Result<(), Refusal> {
 #[derive(Clone, Debug)]
 pub(crate) struct Parser<'s> {
     rest: &'s str,
-    held: usize,
+    held: u8,
     defect: Option<Refusal>,
 }
 
@@ -103,9 +103,8 @@ impl<'s> Parser<'s> {
         let asked = self.arguments(raw, primitive, fixed, Self::fixed)?;
         self.eat(",\"uses\":")?;
         let uses = self.uint()?;
-        if !(1..=limits::USES).contains(&uses) {
-            return Err(Refusal::Malformed);
-        }
+        let uses = u8::try_from(uses).ok().filter(|uses| (1..=limits::USES).contains(uses));
+        let uses = uses.ok_or(Refusal::Malformed)?;
         self.eat("}")?;
         Ok(Sentence::Warrant(Warrant { asked, uses }))
     }
@@ -126,21 +125,21 @@ impl<'s> Parser<'s> {
         read: impl Fn(&mut Self, &registry::Argument) -> Result<Argument<'s>, Refusal>,
     ) -> Result<Asked<'s>, Refusal> {
         let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
-        let mut ranges = [const { 0..0 }; registry::MAX_ARGUMENTS];
+        let mut ranges = [(0, 0); registry::MAX_ARGUMENTS];
         self.eat(",\"arguments\":{")?;
         let places = arguments.iter_mut().zip(&mut ranges);
-        let mut comma = "";
+        let mut first = true;
         for (row, (argument, range)) in primitive.row().arguments.iter().zip(places) {
             if !wanted(row) {
                 continue;
             }
-            for part in [comma, "\"", row.name, "\":"] {
-                self.eat(part)?;
+            if !core::mem::take(&mut first) {
+                self.eat(",")?;
             }
-            comma = ",";
-            let start = raw.len().saturating_sub(self.rest.len());
+            self.eat(row.key)?;
+            let start = self.place(raw);
             *argument = read(self, row)?;
-            *range = start..raw.len().saturating_sub(self.rest.len());
+            *range = (start, self.place(raw));
         }
         self.eat("}")?;
         Ok(Asked { raw, primitive, arguments, ranges, held: self.held })
@@ -260,7 +259,7 @@ impl<'s> Parser<'s> {
     /// Counts a held value.
     fn named(&mut self) {
         self.held = self.held.saturating_add(1);
-        self.at_most(limits::HELD, self.held);
+        self.at_most(limits::HELD, self.held.into());
     }
 
     /// An array of one or more, counted.
@@ -306,6 +305,11 @@ impl<'s> Parser<'s> {
         let (run, rest) = self.rest.split_at_checked(length).ok_or(Refusal::Malformed)?;
         self.rest = rest;
         if run.is_empty() { Err(Refusal::Malformed) } else { Ok(run) }
+    }
+
+    /// How many bytes of `raw` were read.
+    fn place(&self, raw: &str) -> u32 {
+        u32::try_from(raw.len().saturating_sub(self.rest.len())).unwrap_or(u32::MAX)
     }
 
     /// What was read since `start`, an earlier value of `rest`.

@@ -9,7 +9,7 @@
 //! # Not here
 //! What a protected name means for a call (gate 3).
 
-use crate::path::{NormalPath, fold};
+use crate::path::NormalPath;
 
 /// One component: the name itself, or a directory with all below it.
 const NAMES: &[&str] = &[
@@ -35,7 +35,7 @@ const PAIRS: &[(&str, &str)] = &[
 pub fn is_protected(path: &NormalPath<'_>) -> bool {
     let mut before = None;
     for component in path.components() {
-        let name = fold(component);
+        let name = path.fold(component);
         let pair = |&(first, second): &(&str, &str)| {
             let matches = match second.strip_suffix('*') {
                 Some(prefix) => name.starts_with(prefix),

@@ -135,9 +135,20 @@ pub struct Refused {
     pub record: u64,
 }
 
-/// The witness that a call passed all gates and is recorded.
+/// The witness that a call passed all gates and is recorded. Nobody makes one:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0451
+/// use synapse_boundary::Authorized;
+/// fn forge(call: Authorized<'_>, record: u64) -> Authorized<'_> { Authorized { record, ..call } }
+/// ```
+/// ```
+/// use synapse_boundary::Authorized;
+/// fn forge(call: Authorized<'_>, record: u64) -> Authorized<'_> { call }
+/// ```
+///
+/// Nor two of one:
+///
+/// ```compile_fail,E0599
 /// fn twice(call: synapse_boundary::Authorized<'_>) { let _ = (call.clone(), call); }
 /// ```
 /// ```
@@ -210,7 +221,7 @@ impl<'s> Authorized<'s> {
     }
 }
 
-/// Head fields of a record that is no decision.
+/// Head fields of a record, and the tail of one that is no decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// What it is about.
@@ -272,19 +283,18 @@ impl<S: Sink> Log<S> {
             _ => Durability::Soon,
         };
         let justification = verdict.justification;
-        let head = Head {
+        let event = Event {
             kind: Kind::Decision,
+            task: verdict.task,
             primitive,
             code: refusal.map_or(0, Refusal::number),
             label: justification,
-            hold: verdict.call().is_some_and(Call::hold),
-            sequence: self.next,
-            time: now,
-            task: verdict.task,
-            cause: NONE,
+            cause: None,
+            tail: None,
+            durability,
         };
-        let mut frame = core::mem::take(&mut self.frame);
-        head.begin(&mut frame);
+        let held = u8::from(verdict.call().is_some_and(Call::hold));
+        let mut frame = self.head(&event, held, now);
         decision_tail(&mut frame, &verdict, facts);
         let record = self.seal(frame, durability)?;
         let refused = |refusal, label| Opened::Refused(Refused { refusal, label, record });
@@ -308,23 +318,35 @@ impl<S: Sink> Log<S> {
     /// # Errors
     /// The sink failed.
     pub fn note(&mut self, event: &Event<'_>, now: u64) -> Result<u64, SinkFailed> {
-        let head = Head {
-            kind: event.kind,
-            primitive: event.primitive,
-            code: event.code,
-            label: event.label,
-            hold: false,
-            sequence: self.next,
-            time: now,
-            task: event.task,
-            cause: event.cause.unwrap_or(NONE),
-        };
-        let mut frame = core::mem::take(&mut self.frame);
-        head.begin(&mut frame);
+        let mut frame = self.head(event, 0, now);
         if let Some((tag, bytes)) = event.tail {
             field(&mut frame, tag, |out| out.extend_from_slice(bytes));
         }
         self.seal(frame, event.durability)
+    }
+
+    /// The frame with four bytes for the length, and the head.
+    fn head(&mut self, event: &Event<'_>, held: u8, now: u64) -> Vec<u8> {
+        let row = event.primitive.map(Primitive::row);
+        let destructive = row.is_some_and(|row| row.harm == Harm::Destructive);
+        let egress = row.is_some_and(|row| row.egress != Egress::Never);
+        let class = u8::from(destructive) | u8::from(egress) << 1 | held << 2;
+        let mut frame = core::mem::take(&mut self.frame);
+        frame.clear();
+        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(&[
+            VERSION,
+            event.kind.number(),
+            event.primitive.map_or(u8::MAX, Primitive::id),
+            code::gate(event.code).unwrap_or(0),
+        ]);
+        frame.extend_from_slice(&event.code.to_le_bytes());
+        frame.extend_from_slice(&[event.label.integrity.mark().number(), class]);
+        let (secrecy, cause) = (event.label.secrecy.bits(), event.cause.unwrap_or(NONE));
+        for number in [self.next, now, event.task, secrecy, cause] {
+            frame.extend_from_slice(&number.to_le_bytes());
+        }
+        frame
     }
 
     fn seal(&mut self, mut frame: Vec<u8>, durability: Durability) -> Result<u64, SinkFailed> {
@@ -357,42 +379,6 @@ pub(crate) fn header(run: [u8; 32]) -> [u8; HEADER] {
     let parts = MAGIC.iter().chain(&version).chain(&run);
     header.iter_mut().zip(parts).for_each(|(slot, byte)| *slot = *byte);
     header
-}
-
-struct Head {
-    kind: Kind,
-    primitive: Option<Primitive>,
-    code: u16,
-    label: Label,
-    hold: bool,
-    sequence: u64,
-    time: u64,
-    task: u64,
-    cause: u64,
-}
-
-impl Head {
-    /// Puts four bytes for the length and the head into an empty frame.
-    fn begin(&self, frame: &mut Vec<u8>) {
-        let row = self.primitive.map(Primitive::row);
-        let destructive = row.is_some_and(|row| row.harm == Harm::Destructive);
-        let egress = row.is_some_and(|row| row.egress != Egress::Never);
-        let class = u8::from(destructive) | u8::from(egress) << 1 | u8::from(self.hold) << 2;
-        frame.clear();
-        frame.extend_from_slice(&[0; 4]);
-        frame.extend_from_slice(&[
-            VERSION,
-            self.kind.number(),
-            self.primitive.map_or(u8::MAX, Primitive::id),
-            code::gate(self.code).unwrap_or(0),
-        ]);
-        frame.extend_from_slice(&self.code.to_le_bytes());
-        frame.extend_from_slice(&[self.label.integrity.mark().number(), class]);
-        let secrecy = self.label.secrecy.bits();
-        for number in [self.sequence, self.time, self.task, secrecy, self.cause] {
-            frame.extend_from_slice(&number.to_le_bytes());
-        }
-    }
 }
 
 fn field(frame: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
@@ -488,12 +474,21 @@ fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
 
 fn cut(out: &mut Vec<u8>, content: &[u8]) {
     use core::fmt::Write;
-    let mut text = alloc::string::String::with_capacity(96);
-    // Writing to a String cannot fail.
-    let _ = write!(text, "{{\"$cut\":[{},\"", content.len());
+    let mut out = Bytes(out);
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "{{\"$cut\":[{},\"", content.len());
     for byte in Sha256::digest(content) {
-        let _ = write!(text, "{byte:02x}");
+        let _ = write!(out, "{byte:02x}");
     }
-    text.push_str("\"]}");
-    out.extend_from_slice(text.as_bytes());
+    let _ = out.write_str("\"]}");
+}
+
+/// Writes text at the end of bytes.
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl core::fmt::Write for Bytes<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
 }

@@ -18,7 +18,7 @@ mod tools;
 use alloc::string::String;
 use core::net::IpAddr;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use synapse_abi::code::Refusal;
 pub use synapse_abi::registry::Rights;
 
@@ -27,7 +27,7 @@ use crate::path::{NormalPath, fold};
 pub use net::{HostPattern, Method, Net, Network, Place, Terms};
 use net::{Nets, Rule};
 pub use pattern::{BadPattern, Pattern, Reach};
-use pattern::{Node, exactly};
+use pattern::{Named, Node, Walk, exactly};
 pub use tools::{Decimal, Effect, Limit, Tool};
 
 /// Everything a grant lets its task name, ready to be looked up.
@@ -35,7 +35,7 @@ pub use tools::{Decimal, Effect, Limit, Tool};
 pub struct Scope {
     allow: Node<Rights>,
     deny: Node<bool>,
-    deny_names: HashSet<String>,
+    deny_names: Named<()>,
     compartments: Node<Secrecy>,
     named: Secrecy,
     nets: Nets,
@@ -55,7 +55,7 @@ impl Scope {
 
     /// Adds a deny entry for a component's name, wherever it stands.
     pub fn deny_name(&mut self, name: &str) {
-        self.deny_names.insert(fold(name).into_owned());
+        self.deny_names.entry(&fold(name));
     }
 
     /// Puts what a pattern covers and all below it into a compartment.
@@ -84,14 +84,20 @@ impl Scope {
     /// # Errors
     /// `Denied` where a deny entry covers it, else `OutOfScope`.
     pub fn check(&self, path: &NormalPath<'_>, needed: Rights) -> Result<(), Refusal> {
-        let denied_name = |name: &str| self.deny_names.contains(&*fold(name));
-        if (!self.deny_names.is_empty() && path.components().any(denied_name))
-            || self.deny.sum(path, |a, b| a || b, fold)
-        {
+        let mut deny = Walk::new(&self.deny, |a, b| a || b);
+        let mut allow = Walk::new(&self.allow, Rights::and);
+        let mut denied = false;
+        let mut components = path.components();
+        while let Some(name) = components.next() {
+            let (folded, is_last) = (path.fold(name), components.is_empty());
+            denied = denied || self.deny_names.get(&folded).is_some();
+            deny.step(&folded, is_last);
+            allow.step(name, is_last);
+        }
+        if denied || deny.end() {
             return Err(Refusal::Denied);
         }
-        let rights = self.allow.sum(path, Rights::and, exactly);
-        if rights.cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
+        if allow.end().cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
     }
 
     /// What the network entries that cover a place say.
@@ -119,7 +125,12 @@ impl Scope {
     /// The named compartments that a path's patterns put it into.
     #[must_use]
     pub fn compartments(&self, path: &NormalPath<'_>) -> Secrecy {
-        self.compartments.sum(path, Secrecy::join, fold)
+        let mut walk = Walk::new(&self.compartments, Secrecy::join);
+        let mut components = path.components();
+        while let Some(name) = components.next() {
+            walk.step(&path.fold(name), components.is_empty());
+        }
+        walk.end()
     }
 
     /// Every compartment that the grant names: what a file carries whose own

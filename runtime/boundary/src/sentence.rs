@@ -16,7 +16,7 @@ use core::ops::Range;
 
 use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
 
-use crate::parse::Parser;
+use crate::parse::{Parser, after_plain};
 
 /// One sentence of the grammar.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Call<'s> {
 #[derive(Clone, Debug)]
 pub struct Warrant<'s> {
     pub(crate) asked: Asked<'s>,
-    pub(crate) uses: u64,
+    pub(crate) uses: u8,
 }
 
 /// What calls and warrants have in common.
@@ -62,9 +62,10 @@ pub(crate) struct Asked<'s> {
     pub(crate) raw: &'s str,
     pub(crate) primitive: Primitive,
     pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
-    pub(crate) ranges: [Range<usize>; MAX_ARGUMENTS],
+    /// Where each argument stands; a sentence is short enough for 32 bits.
+    pub(crate) ranges: [(u32, u32); MAX_ARGUMENTS],
     /// How many held values the sentence names.
-    pub(crate) held: usize,
+    pub(crate) held: u8,
 }
 
 /// The value of one argument.
@@ -138,7 +139,8 @@ impl<'s> Call<'s> {
     /// Where in the sentence that JSON value stands; empty past the end.
     #[must_use]
     pub fn range(&self, place: usize) -> Range<usize> {
-        self.asked.ranges.get(place).cloned().unwrap_or_default()
+        let (start, end) = self.asked.ranges.get(place).copied().unwrap_or_default();
+        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
     }
 }
 
@@ -146,7 +148,7 @@ impl<'s> Warrant<'s> {
     /// How often it may be used: 1 to [`synapse_abi::limits::USES`].
     #[must_use]
     pub fn uses(&self) -> u64 {
-        self.uses
+        self.uses.into()
     }
 
     /// The argument at this place of the primitive's row; `Absent` where the
@@ -180,7 +182,7 @@ impl<'s> Asked<'s> {
 #[derive(Clone, Debug)]
 pub struct Held<'s> {
     rest: &'s str,
-    left: usize,
+    left: u8,
 }
 
 impl Iterator for Held<'_> {
@@ -214,11 +216,15 @@ impl<'s> Text<'s> {
     /// The string that is meant. Allocates only where there is an escape.
     #[must_use]
     pub fn decode(self) -> Cow<'s, str> {
+        if after_plain(self.0).is_empty() {
+            return Cow::Borrowed(self.0);
+        }
         let mut rest = self.0;
         let mut text = String::new();
-        while let Some((plain, escape)) = rest.split_once('\\') {
+        while let Some(at) = rest.bytes().position(|byte| byte == b'\\') {
+            let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, ""));
             text.push_str(plain);
-            let mut after = escape.chars();
+            let mut after = escape.get(1..).unwrap_or_default().chars();
             text.extend(match after.next() {
                 Some('n') => Some('\n'),
                 Some('r') => Some('\r'),
@@ -231,9 +237,6 @@ impl<'s> Text<'s> {
                 other => other,
             });
             rest = after.as_str();
-        }
-        if rest.len() == self.0.len() {
-            return Cow::Borrowed(rest);
         }
         text.push_str(rest);
         Cow::Owned(text)

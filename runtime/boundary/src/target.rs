@@ -13,6 +13,7 @@
 use alloc::borrow::Cow;
 
 use synapse_abi::code::Refusal;
+use synapse_abi::limits;
 use synapse_abi::registry::{Primitive, Role, Type};
 
 use crate::gates::Facts;
@@ -58,7 +59,9 @@ fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Targe
         (Argument::Text(text), _) => text.decode(),
         (Argument::Held(number), _) => {
             let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
-            let text = str::from_utf8(held.bytes).map_err(|_| Refusal::BadName)?;
+            // One byte over the limit is enough to see that it is over.
+            let bytes = held.bytes.get(..=limits::TEXT).unwrap_or(held.bytes);
+            let text = str::from_utf8(bytes).map_err(|_| Refusal::BadName)?;
             Cow::Owned(text.into())
         }
         (Argument::Uint(port), _) => {

@@ -143,7 +143,7 @@ pub(crate) struct Found {
 impl Found {
     /// Reads a log, a run's directory, or `latest`.
     pub(crate) fn find(run: PathBuf) -> Result<Self, AuditError> {
-        let run = if run == Path::new("latest") && !run.exists() { latest()? } else { run };
+        let run = named(run)?;
         let path = if run.is_dir() { run.join(log::FILE) } else { run };
         match fs::read(&path) {
             Ok(bytes) => Ok(Self { path, bytes }),
@@ -154,6 +154,11 @@ impl Found {
     fn broken(&self, broken: Broken) -> AuditError {
         AuditError::Broken { path: self.path.clone(), broken }
     }
+}
+
+/// What a person calls a run, `latest` being the one that began last.
+pub(crate) fn named(run: PathBuf) -> Result<PathBuf, AuditError> {
+    if run == Path::new("latest") && !run.exists() { latest() } else { Ok(run) }
 }
 
 /// The directory of the run that began last. Names begin with the second; of

@@ -27,7 +27,7 @@ use crate::output;
 /// here, nor does a handle.
 ///
 /// Exit codes: 0 each gate passes it in both cases, 1 failed, 2 the command line
-/// is wrong, 4 a gate refuses it.
+/// is wrong, 6 a gate refuses it.
 #[derive(clap::Args)]
 pub(crate) struct Check {
     /// The sentence; `-` reads it from standard input.

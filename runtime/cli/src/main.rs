@@ -7,15 +7,18 @@
 //! Any decision about a call (`synapse-boundary`).
 
 mod audit;
+mod bench;
 mod build;
 mod check;
 mod doctor;
+mod firmware;
 mod manual;
 mod mount;
 mod new;
 mod output;
 mod primitives;
 mod run;
+mod undo;
 mod why;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -32,15 +35,21 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), failure.exit_code()),
         },
+        Command::Firmware(firmware) => firmware.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Primitives(primitives) => match primitives.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
+        Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
         Command::Check(check) => match check.run() {
             Ok(true) => ExitCode::SUCCESS,
-            Ok(false) => ExitCode::from(4),
+            Ok(false) => ExitCode::from(6),
+            Err(why) => failed(&why, 1),
+        },
+        Command::Bench(bench) => match bench.run() {
+            Ok(()) => ExitCode::SUCCESS,
             Err(why) => failed(&why, 1),
         },
     }
@@ -72,7 +81,8 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// anything is done, and the record can be checked afterwards.
 ///
 /// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
-/// without an answer, 4 a gate refuses the checked sentence, 5 no compiler for guests is installed, 130 ended by
+/// without an answer, 4 something could not be undone, 5 no compiler for guests
+/// is installed, 6 a gate refuses the checked sentence, 130 ended by
 /// Ctrl-C.
 #[derive(Parser)]
 #[command(version)]
@@ -86,10 +96,13 @@ enum Command {
     New(new::New),
     Run(run::Run),
     Build(build::Build),
+    Firmware(firmware::Firmware),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
+    Undo(undo::Undo),
     Why(why::Why),
     Check(check::Check),
+    Bench(bench::Bench),
     Doctor(doctor::Doctor),
     Completions(manual::Completions),
     Man(manual::Man),

@@ -27,6 +27,7 @@
 
 extern crate alloc;
 
+mod limiter;
 mod meter;
 mod start;
 mod turn;
@@ -60,9 +61,8 @@ impl Interpreter {
     }
 
     /// The same for a board with little memory: no component with more bytes,
-    /// and no more bytes of code in all instances together. What is compiled of
-    /// a module, and what an instance of it takes, is at most some thirty times
-    /// as large.
+    /// and no more bytes of code in all instances together. Loaded code takes
+    /// several times its bytes.
     #[must_use]
     pub const fn with_code_bytes(self, code_bytes: usize) -> Self {
         Self { code_bytes, ..self }

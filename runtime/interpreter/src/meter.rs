@@ -85,8 +85,8 @@ impl Meter {
     }
 }
 
-/// Fuel of one slice: some milliseconds on a machine of today.
-const SLICE: u64 = 2_000_000;
+/// Fuel of one slice: less than 10 ms, even interpreted without optimisation.
+const SLICE: u64 = 500_000;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@
 //! up it may not call the door.
 //!
 //! # Not here
-//! What is charged to the guest (`meter`). Its bounds (the kernel's `Bounds`).
+//! What is charged to the guest (`meter`). Its bounds (`limiter`).
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -18,14 +18,13 @@ use core::task::Poll;
 
 use synapse_kernel::bounds::Bounds;
 use synapse_kernel::engine::{Door, Ended, Trap, TurnLimits};
-use wasmi::errors::{ErrorKind, HostError, InstantiationError, MemoryError, TableError};
+use wasmi::errors::{ErrorKind, HostError, InstantiationError};
 use wasmi::{
-    Extern, Func, Instance, Memory, ResourceLimiter, ResumableCall, ResumableCallHostTrap, Store,
-    TrapCode, Val,
+    Extern, Func, Instance, Memory, ResumableCall, ResumableCallHostTrap, Store, TrapCode, Val,
 };
-use wasmi_core::LimiterError;
 
 use crate::Shared;
+use crate::limiter::Limiter;
 use crate::meter::Meter;
 use crate::wiring::{self, Instantiate, Source, Step};
 
@@ -387,53 +386,3 @@ const RESULT: usize = 12;
 const ALIGN: usize = 4;
 const OK: u8 = 0;
 const ERR: u8 = 1;
-
-/// The kernel's bounds, asked in wasmi's words.
-struct Limiter(Bounds);
-
-impl ResourceLimiter for Limiter {
-    fn memory_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> Result<bool, LimiterError> {
-        Ok(self.0.memory.grow(current, desired, maximum))
-    }
-
-    fn memory_grow_failed(&mut self, _: &MemoryError) -> Result<(), LimiterError> {
-        self.0.memory.failed();
-        Ok(())
-    }
-
-    fn table_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        maximum: Option<usize>,
-    ) -> Result<bool, LimiterError> {
-        Ok(self.0.table.grow(current, desired, maximum))
-    }
-
-    fn table_grow_failed(&mut self, _: &TableError) -> Result<(), LimiterError> {
-        self.0.table.failed();
-        Ok(())
-    }
-
-    /// The wiring counts them.
-    fn instances(&self) -> usize {
-        usize::MAX
-    }
-
-    fn tables(&self) -> usize {
-        TABLES
-    }
-
-    fn memories(&self) -> usize {
-        MEMORIES
-    }
-}
-
-/// Tables and memories of one guest, as on wasmtime.
-const TABLES: usize = 16;
-const MEMORIES: usize = 4;

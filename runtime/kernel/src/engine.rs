@@ -89,9 +89,10 @@ pub struct TurnLimits {
     pub memory_bytes: usize,
     /// Elements of all tables together. Default 20,000.
     pub table_elements: usize,
-    /// Time the guest itself may compute, in steps of about 10 ms. Waits inside
-    /// the door and turns of others on the same thread are not charged: they
-    /// are the kernel's to bound. Default 30 s.
+    /// Time the guest itself may compute, in steps of about 10 ms, or exactly
+    /// where an engine counts instructions for it. Waits inside the door and
+    /// turns of others on the same thread are not charged: they are the
+    /// kernel's to bound. Default 30 s.
     pub deadline: Duration,
     /// Bytes of a sentence that the door is shown whole. Default 1 MiB.
     pub sentence_bytes: usize,

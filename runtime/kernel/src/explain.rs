@@ -194,6 +194,10 @@ pub const fn fault(fault: Fault) -> Advice {
             advice("the task's store of held values is full", "hold less, in this task")
         }
         Fault::NameNotText => advice("a name below the target is not UTF-8", "rename it outside"),
+        Fault::Unrecorded => advice(
+            "it was done, but the log could not take what came of it",
+            "free space where the log is; look at what was done before it is tried again",
+        ),
         Fault::Address => advice(
             "the name resolved to an address that the grant does not cover",
             "name the address or its network in `hosts`, if it is meant",

@@ -236,7 +236,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             durability: Durability::Soon,
         };
         let noted = self.log.lock().note(&event, self.platform.now_ms());
-        noted.map(|_| ()).map_err(|_| Fault::NoRecord.number())
+        noted.map(|_| ()).map_err(|_| Fault::Unrecorded.number())
     }
 
     fn tell(&self, seen: &Seen<'_>, record: u64, code: u16, bytes: usize, held: bool) {

@@ -225,7 +225,7 @@ impl<'s> Parser<'s> {
 }
 
 /// What follows the plain characters at the beginning of `text`.
-fn after_plain(text: &str) -> &str {
+pub(crate) fn after_plain(text: &str) -> &str {
     let mut bytes = text.as_bytes();
     while let Some((eight, rest)) = bytes.split_first_chunk::<8>() {
         if any_special(u64::from_le_bytes(*eight)) {

@@ -128,9 +128,11 @@ impl Net {
     fn covers(&self, place: &Place<'_>) -> bool {
         let below = |prefix: &String| {
             let rest = place.path.map_or(Some(""), |path| path.strip_prefix(&**prefix));
-            rest.is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with('/') || prefix.ends_with('/')
-            })
+            let whole =
+                |rest: &str| rest.is_empty() || rest.starts_with('/') || prefix.ends_with('/');
+            // Some servers take an escaped separator for one, and climb.
+            let climbs = |rest: &str| rest.contains("%2F") || rest.contains("%5C");
+            rest.is_some_and(|rest| whole(rest) && (prefix == "/" || !climbs(rest)))
         };
         self.methods.contains(&place.method)
             && self.ports.iter().any(|ports| ports.contains(&place.port))
@@ -385,6 +387,8 @@ mod tests {
             ("/open/x", true),
             ("/open", false),
             ("/v1%2Fx", false),
+            ("/v1/..%2Fx", false),
+            ("/v1/..%5Cx", false),
         ] {
             let url = alloc::format!("https://a.example{path}");
             assert_eq!(check(&nets, &url).is_ok(), inside, "{path}");

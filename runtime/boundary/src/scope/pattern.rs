@@ -89,10 +89,33 @@ pub(super) fn exactly(name: &str) -> Cow<'_, str> {
     Cow::Borrowed(name)
 }
 
+/// Things by name.
+#[derive(Debug, Default)]
+pub(super) struct Named<T> {
+    all: HashMap<String, T>,
+    /// A bit for the first byte of each name: most that are absent are told by it.
+    first: u64,
+}
+
+impl<T: Default> Named<T> {
+    pub(super) fn entry(&mut self, name: &str) -> &mut T {
+        self.first |= first_bit(name);
+        self.all.entry_ref(name).or_default()
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&T> {
+        if self.first & first_bit(name) == 0 { None } else { self.all.get(name) }
+    }
+}
+
+fn first_bit(name: &str) -> u64 {
+    name.bytes().next().map_or(0, |byte| 1_u64.rotate_left(byte.into()))
+}
+
 /// One component's place in a tree of patterns.
 #[derive(Debug, Default)]
 pub(super) struct Node<T> {
-    children: HashMap<String, Node<T>>,
+    children: Named<Node<T>>,
     exact: T,
     child: T,
     below: T,
@@ -124,24 +147,37 @@ impl<T: Copy + Default> Node<T> {
     fn at(&mut self, path: &NormalPath<'_>, key: Key) -> &mut Self {
         let mut node = self;
         for component in path.components() {
-            node = node.children.entry_ref(&*key(component)).or_default();
+            node = node.children.entry(&key(component));
         }
         node
     }
+}
 
-    /// The sum of the values of all patterns that match.
-    pub(super) fn sum(&self, path: &NormalPath<'_>, add: impl Fn(T, T) -> T, key: Key) -> T {
-        let mut node = self;
-        let mut sum = T::default();
-        let mut components = path.components().peekable();
-        while let Some(component) = components.next() {
-            sum = add(sum, node.below);
-            if components.peek().is_none() {
-                sum = add(sum, node.child);
-            }
-            let Some(next) = node.children.get(&*key(component)) else { return sum };
-            node = next;
+/// A walk along a path, and the sum of what matched on the way.
+#[derive(Debug)]
+pub(super) struct Walk<'a, T> {
+    node: Option<&'a Node<T>>,
+    sum: T,
+    add: fn(T, T) -> T,
+}
+
+impl<'a, T: Copy + Default> Walk<'a, T> {
+    pub(super) fn new(root: &'a Node<T>, add: fn(T, T) -> T) -> Self {
+        Self { node: Some(root), sum: T::default(), add }
+    }
+
+    /// Goes down to a component, as the tree compares it.
+    pub(super) fn step(&mut self, name: &str, is_last: bool) {
+        let Some(node) = self.node else { return };
+        self.sum = (self.add)(self.sum, node.below);
+        if is_last {
+            self.sum = (self.add)(self.sum, node.child);
         }
-        add(sum, node.exact)
+        self.node = node.children.get(name);
+    }
+
+    /// The sum, at the path's end.
+    pub(super) fn end(self) -> T {
+        self.node.map_or(self.sum, |node| (self.add)(self.sum, node.exact))
     }
 }

@@ -6,6 +6,13 @@
     reason = "a test fails by panicking"
 )]
 
+mod agree;
 mod grammar;
+mod invariants;
+mod model;
+mod names;
+mod order;
+mod random;
 mod sentences;
 mod url;
+mod world;

@@ -8,8 +8,8 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
     for command in [
-        "new", "run", "build", "primitives", "audit", "why", "check", "doctor", "completions",
-        "man",
+        "new", "run", "build", "primitives", "audit", "undo", "why", "check", "bench", "doctor",
+        "completions", "man",
     ] {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
@@ -18,6 +18,7 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["new", "--help"],
         &["run", "--help"],
         &["build", "--help"],
+        &["undo", "--help"],
         &["audit", "show", "--help"],
         &["audit", "verify", "--help"],
         &["why", "--help"],
@@ -25,6 +26,7 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["doctor", "--help"],
         &["completions", "--help"],
         &["man", "--help"],
+        &["bench", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));

@@ -2,12 +2,14 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;
+mod bench;
 mod cancel;
 mod doctor;
 mod help;
 mod new;
 mod run;
 mod screen;
+mod undo;
 mod why;
 
 use std::process::{Command, Output};

@@ -97,15 +97,15 @@ fn each_gate_says_what_it_would_answer_before_and_after_reading() {
         ),
         (
             r#"{"name":"fs_delete","arguments":{"path":"/data/a"}}"#,
-            4,
+            6,
             &["label      passed                            destructive after reading [301]"],
         ),
         (
             r#"{"name":"clock_read","arguments":{}}"#,
-            4,
+            6,
             &["capability not granted [201]", "add it to `primitives`"],
         ),
-        ("{}", 4, &["grammar    malformed [101]", "scope      -"]),
+        ("{}", 6, &["grammar    malformed [101]", "scope      -"]),
     ] {
         let checked = check(sentence, &[]);
         assert_eq!(checked.status.code(), Some(code), "{sentence}: {}", err(&checked));

@@ -203,6 +203,17 @@ fn fuel_ends_a_turn_at_the_same_call_every_time() {
 }
 
 #[test]
+fn what_only_the_host_runs_the_interpreter_refuses_by_name() {
+    let body = "(drop (i32x4.extract_lane 0 (v128.const i32x4 1 2 3 4)))";
+    let bytes = turning(&format!("{body} {ASK}")).bytes();
+    let admitted = admit(&bytes).unwrap();
+    assert!(admitted.boards().firmware.is_err());
+    assert!(Wasmtime::shared().load(&admitted).is_ok());
+    let refused = Interpreter::shared().load(&admitted).unwrap_err();
+    assert!(refused.why().contains("SIMD"), "{refused}");
+}
+
+#[test]
 fn a_small_board_takes_small_components() {
     let bytes = GUEST.bytes();
     let admitted = admit(&bytes).unwrap();
