@@ -4,6 +4,7 @@
 mod audit;
 mod bench;
 mod cancel;
+mod codes;
 mod doctor;
 mod help;
 mod new;

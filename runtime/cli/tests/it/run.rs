@@ -168,6 +168,15 @@ fn the_same_task_on_two_copies_decides_and_leaves_the_same_on_both_engines() {
     }
 }
 
+/// A run of an agent that breaks at once.
+pub(crate) fn on_broken_agent(root: &Path) -> Output {
+    package(root);
+    fs::create_dir(root.join("notes")).unwrap();
+    let broken = SILENT.replace("(result i32) i32.const 512)", "(result i32) unreachable)");
+    fs::write(root.join("silent/silent.wasm"), wat::parse_str(broken).unwrap()).unwrap();
+    run(root, "notes")
+}
+
 #[test]
 fn each_engine_stops_a_hostile_agent_and_says_why() {
     let root = tempfile::tempdir().unwrap();
