@@ -12,6 +12,7 @@ mod build;
 mod check;
 mod doctor;
 mod firmware;
+mod grant;
 mod manual;
 mod mount;
 mod new;
@@ -26,11 +27,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match Synapse::parse().command {
-        Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::New(new) => done(new.run()),
-        Command::Doctor(doctor) => doctor.run().unwrap_or_else(|why| failed(&why, 1)),
-        Command::Completions(completions) => done(completions.run(Synapse::command())),
-        Command::Man(man) => done(man.run(Synapse::command())),
+        Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), failure.exit_code()),
@@ -48,10 +46,13 @@ fn main() -> ExitCode {
             Ok(false) => ExitCode::from(6),
             Err(why) => failed(&why, 1),
         },
-        Command::Bench(bench) => match bench.run() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(why) => failed(&why, 1),
-        },
+        Command::Grant(grant) => grant
+            .run()
+            .unwrap_or_else(|why| why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1))),
+        Command::Bench(bench) => done(bench.run()),
+        Command::Doctor(doctor) => doctor.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Completions(completions) => done(completions.run(Synapse::command())),
+        Command::Man(man) => done(man.run(Synapse::command())),
     }
 }
 
@@ -100,6 +101,7 @@ enum Command {
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
     Undo(undo::Undo),
+    Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),
     Bench(bench::Bench),

@@ -10,12 +10,12 @@ use std::fs;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use synapse_boundary::verify::Reader;
 use synapse_host::engine::Wasmtime;
 use synapse_kernel::admit::admit;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::replay::Replay;
+use synapse_kernel::verify::Reader;
 use synapse_machine::Model;
 
 use crate::guests::script;

@@ -7,10 +7,11 @@ use synapse_abi::registry::REGISTRY;
 fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
-    for command in [
-        "new", "run", "build", "primitives", "audit", "undo", "why", "check", "bench", "doctor",
-        "completions", "man",
-    ] {
+    let commands = [
+        "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
+        "bench", "doctor", "completions", "man",
+    ];
+    for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
@@ -21,6 +22,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["undo", "--help"],
         &["audit", "show", "--help"],
         &["audit", "verify", "--help"],
+        &["grant", "check", "--help"],
+        &["grant", "new", "--help"],
+        &["grant", "schema", "--help"],
         &["why", "--help"],
         &["check", "--help"],
         &["doctor", "--help"],
@@ -44,6 +48,9 @@ fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
         (&["run", "a.wasm", "--confirm", "ask"], "nobody can be asked yet"),
         (&["run", "a.wasm", "--confirm", "never"], "is deny"),
         (&["audit", "verify"], "RUN"),
+        (&["grant", "new", "--folder", "notes"], "write it like /data"),
+        (&["grant", "new", "--host", "A.example"], "write it like example.org"),
+        (&["grant", "new", "--calls", "0"], "0 is not in 1.."),
     ] {
         let wrong = synapse(dir.path(), arguments);
         assert_eq!(wrong.status.code(), Some(2), "{arguments:?}");

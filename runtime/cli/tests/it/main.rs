@@ -6,6 +6,7 @@ mod bench;
 mod cancel;
 mod codes;
 mod doctor;
+mod grant;
 mod help;
 mod new;
 mod run;

@@ -22,6 +22,9 @@ deny = ["/data/private/**", "/data/a", "**/.env"]
 [[paths]]
 path = "/data/**"
 rights = ["list", "read", "write", "delete"]
+[[tools]]
+tool = "calendar/list"
+effect = "read"
 [budget]
 calls = 40
 "#;
@@ -218,8 +221,12 @@ fn i5_a_fault_of_the_disk_raises_the_mark_whatever_its_number() {
     }
     // That the kernel has no such device is the kernel's own word.
     let mut world = World::new(Integrity::User);
-    let pick = r#"{"name":"channel_create","arguments":{"kind":"bytes"}}"#;
-    assert_eq!(world.ask(pick).unwrap_err(), 501);
+    for sentence in [
+        r#"{"name":"channel_create","arguments":{"kind":"bytes"}}"#,
+        r#"{"name":"tool_use","arguments":{"tool":"calendar/list","arguments":{}}}"#,
+    ] {
+        assert_eq!(world.ask(sentence).unwrap_err(), 501, "{sentence}");
+    }
     assert_eq!(world.task.mark().integrity, Integrity::User);
 }
 
