@@ -47,6 +47,7 @@ fn colour_is_for_terminals_that_want_it() {
         let piped = Command::new(env!("CARGO_BIN_EXE_synapse"))
             .args(arguments)
             .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
             .env("TERM", "xterm")
             .output()
             .unwrap();
