@@ -3,9 +3,14 @@
 
 mod audit;
 mod bench;
+mod cancel;
+mod codes;
+mod doctor;
 mod grant;
 mod help;
+mod new;
 mod run;
+mod screen;
 mod undo;
 mod why;
 
