@@ -89,6 +89,6 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// No red zone, because a fault would write over it.
 const FLAGS: &str = "-C relocation-model=static -C no-redzone=yes -C target-cpu=x86-64";
 /// Bytes of the largest image.
-const LIMIT: u64 = 2 << 20;
+const LIMIT: u64 = 2_000_000;
 /// What is typed first; then the console is the human's.
 const LINES: [&str; 2] = ["help", "run librarian Write an index and move duplicates aside."];
