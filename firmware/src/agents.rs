@@ -119,7 +119,10 @@ impl Agents {
                 held: self.budget.held,
             },
             platform: Arc::clone(&self.board),
-            watch: Arc::new(|crossing| println!("{}", words::crossing(crossing))),
+            watch: Arc::new(|crossing| {
+                clock::first_call();
+                println!("{}", words::crossing(crossing));
+            }),
             cancel: Arc::clone(&started.cancel),
         };
         let sink = Tape { log: Arc::clone(&started.log), room: Arc::clone(&self.log_room) };

@@ -22,7 +22,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
-        Command::Firmware { run, test } => firmware::run(run, test),
+        Command::Firmware { run, test, bless } => firmware::run(run, test, bless),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,5 +58,8 @@ enum Command {
         /// Boots it on every board, and checks what it says.
         #[arg(long)]
         test: bool,
+        /// Tests it, and keeps the counts of instructions that it finds.
+        #[arg(long)]
+        bless: bool,
     },
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use synapse_machine::{Machine, Model};
 
-use crate::guests::{guest, wrap};
+use crate::guests::{guest, saying, wrap};
 use crate::librarian::NOTES_GRANT;
 use crate::{PATIENCE, ask, boot, named, power_off};
 
@@ -154,31 +154,6 @@ fn free(machine: &mut Machine) -> i64 {
 /// Calls the door once with these numbers.
 fn asking(at: &str, length: &str, result: &str) -> String {
     format!("(call $door (i32.const {at}) (i32.const {length}) (i32.const {result})) i32.const 512")
-}
-
-/// Says these sentences, so many times, and ends as the last one did.
-fn saying(sentences: &[&str], times: u32) -> Vec<u8> {
-    let (mut data, mut calls, mut at) = (String::new(), String::new(), 1024);
-    for sentence in sentences {
-        let text = sentence.replace('"', "\\22");
-        data.push_str(&format!("(data (i32.const {at}) \"{text}\")"));
-        calls.push_str(&format!(
-            "(global.set $top (i32.const 131072))
-             (call $door (i32.const {at}) (i32.const {}) (i32.const 512))",
-            sentence.len()
-        ));
-        at += sentence.len();
-    }
-    assert!(at < 65_536, "the sentences overlap what is allocated");
-    let turn = format!(
-        "(local $left i32)
-         (local.set $left (i32.const {times}))
-         (loop $again {calls}
-           (local.set $left (i32.sub (local.get $left) (i32.const 1)))
-           (br_if $again (local.get $left)))
-         i32.const 512"
-    );
-    guest(&data, &turn)
 }
 
 const GROW: &str = "(loop $more
