@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::hint::black_box;
 
 use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Facts, Held, Label, Log, Mark, NormalPath, Request, Sink, decide};
+use synapse_boundary::{Facts, Held, Label, Log, Mark, NormalPath, Request, Sink, Table, decide};
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
@@ -57,15 +57,11 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, agent: &str) -> Result<(), S
 /// All four gates, without the record.
 fn gates(grant: &Grant) -> u64 {
     let mark = Mark::new(Label::SYSTEM);
+    let table = Table::new(grant.granted);
     let start = cpu::ticks();
     for _ in 0..TIMES {
-        let request = Request {
-            task: 0,
-            mark: &mark,
-            granted: grant.granted,
-            scope: &grant.scope,
-            calls_left: 1,
-        };
+        let request =
+            Request { task: 0, mark: &mark, table: &table, scope: &grant.scope, calls_left: 1 };
         black_box(decide(request, &Nothing, black_box(SENTENCE)));
     }
     since(start) / TIMES

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use synapse_kernel::render;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::{Access, MountError};
-use synapse_primitives::platform::{Journal, Listing, Mode, Written};
+use synapse_primitives::platform::{Asker, Journal, Listing, Mode, Written};
 use synapse_primitives::{Fault, Platform};
 
 use crate::{clock, serial};
@@ -73,22 +73,44 @@ impl Platform for Board {
         self.files.write(path, content, mode, journal).await
     }
 
+    async fn edit(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        // The edited file is a new one, beside the old one in the journal.
+        let listing = self.files.list(path, "", 1).await?;
+        let size = listing.entries.first().map_or(0, |entry| entry.size);
+        self.charge(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(new.len()))?;
+        self.files.set_now(clock::now_ms());
+        self.files.edit(path, old, new, journal).await
+    }
+
     async fn rename(
         &self,
         from: &str,
         to: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         self.charge(to.len())?;
-        self.files.rename(from, to, admits).await
+        self.files.rename(from, to, journal, admits).await
     }
 
     async fn remove(
         &self,
         path: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<(), Fault> {
-        self.files.remove(path, admits).await
+    ) -> Result<u64, Fault> {
+        self.files.remove(path, journal, admits).await
+    }
+
+    /// The line belongs to the shell while an agent runs: nobody can be asked.
+    async fn ask(&self, _: &[u8], _: Asker) -> Result<Vec<u8>, Fault> {
+        Err(Fault::Closed)
     }
 
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {

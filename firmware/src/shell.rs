@@ -9,7 +9,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use core::fmt::Write;
 
-use synapse_boundary::verify::{Broken, Reader};
+use synapse_kernel::account::Account;
+use synapse_kernel::verify::{Broken, Reader};
 use synapse_kernel::{render, words};
 use synapse_primitives::Platform;
 use synapse_primitives::platform::Kind;
@@ -79,7 +80,10 @@ impl Shell {
             "why" => self.why(rest),
             "audit" => self.audit(rest),
             "replay" => replay::run(self.agents.bundle(), self.agents.budget(), rest),
-            "bench" => bench::run(self.agents.bundle(), self.agents.budget(), rest),
+            "bench" | "/bench" => {
+                let agent = if rest == "synapse" { "" } else { rest };
+                bench::run(self.agents.bundle(), self.agents.budget(), agent)
+            }
             "forget" => {
                 println!("logs forgotten: {}", self.agents.forget());
                 Ok(())
@@ -186,15 +190,11 @@ impl Shell {
         let wanted: u64 = number.parse().map_err(|_| "say which record: `why 12`".to_string())?;
         let run = self.find("")?;
         let log = run.log.lock();
-        let mut found = false;
-        for record in Reader::new(&log) {
-            let record = record.map_err(broken)?;
-            if record.sequence == wanted || record.cause == Some(wanted) {
-                println!("{}", words::record(&record));
-                found = true;
-            }
+        let account = Account::find(&log, wanted).map_err(|why| why.to_string())?;
+        for line in account.lines() {
+            println!("{line}");
         }
-        if found { Ok(()) } else { Err(format!("run {} has no record {wanted}", run.number)) }
+        Ok(())
     }
 
     fn audit(&self, words: &str) -> Result<(), String> {

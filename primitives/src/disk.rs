@@ -23,10 +23,12 @@
 //! # Not here
 //! Opening a mount's directory (the board), admitting a path (gate 4).
 
+mod keep;
 mod list;
 mod open;
 mod replace;
 mod tree;
+mod undo;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
 use core::fmt;
@@ -41,9 +43,13 @@ use rustix::io::Errno;
 
 use crate::{
     Fault, Platform,
+    journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
-    platform::{Journal, Listing, Mode, Written},
+    platform::{Asker, Journal, Listing, Mode, Written},
 };
+
+use keep::Keep;
+pub use undo::{Resolve, Undone};
 
 /// Where shown bytes go: the board's console, with its one renderer.
 pub trait Screen: Send + Sync {
@@ -52,6 +58,25 @@ pub trait Screen: Send + Sync {
     /// # Errors
     /// `Closed` when nobody can see them, `Io`.
     fn show(&self, bytes: &[u8]) -> Result<(), Fault>;
+
+    /// Asks the human for one line.
+    ///
+    /// # Errors
+    /// As [`Platform::ask`].
+    fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
+}
+
+/// The screen of a disk that only undoes: nobody is there.
+struct Nobody;
+
+impl Screen for Nobody {
+    fn show(&self, _: &[u8]) -> Result<(), Fault> {
+        Err(Fault::Closed)
+    }
+
+    fn ask(&self, _: &[u8], _: Asker) -> Result<Vec<u8>, Fault> {
+        Err(Fault::Closed)
+    }
 }
 
 /// A host directory and the guest path it is seen at.
@@ -59,6 +84,8 @@ pub trait Screen: Send + Sync {
 pub struct Mount {
     /// The normal guest path of its root, such as `/data`.
     pub root: String,
+    /// Where it is on the host, for the journal: nothing is opened by it here.
+    pub host: String,
     /// The directory, opened by the board.
     pub dir: Dir,
     /// Whether it may be changed.
@@ -136,7 +163,8 @@ pub struct Disk {
     table: Table,
     mounts: Vec<Held>,
     reserved: BTreeSet<Identity>,
-    journal: Option<OwnedFd>,
+    keep: Option<Keep>,
+    listed: Mutex<Option<list::Listed>>,
     screen: Box<dyn Screen>,
 }
 
@@ -156,8 +184,9 @@ impl Disk {
     /// Serves these mounts.
     ///
     /// `reserved` are Synapse's own directories and files: what they are or hold
-    /// answers [`Fault::Reserved`] and is not listed. The journal's directory
-    /// joins them by itself; without one there is no room to displace anything.
+    /// answers [`Fault::Reserved`] and is not listed. The journal's directory,
+    /// which must be empty, joins them by itself; without one there is no room to
+    /// displace anything.
     ///
     /// # Errors
     /// [`DiskError`], each with its reason.
@@ -167,26 +196,49 @@ impl Disk {
         journal: Option<Dir>,
         screen: Box<dyn Screen>,
     ) -> Result<Self, DiskError> {
+        let keep = journal.map(|dir| begin(&dir, "journal")).transpose()?;
+        Self::with(mounts, reserved, keep, screen, Keep::begin)
+    }
+
+    /// Serves the folders of a run that is over, for [`Disk::undo`] alone.
+    ///
+    /// # Errors
+    /// [`DiskError`], each with its reason.
+    pub fn reopen(
+        mounts: Vec<Mount>,
+        dir: Dir,
+        journal: &journal::Journal,
+    ) -> Result<Self, DiskError> {
+        let dir = begin(&dir, "journal")?;
+        Self::with(mounts, &[], Some(dir), Box::new(Nobody), |dir, _| Keep::over(dir, journal))
+    }
+
+    fn with(
+        mounts: Vec<Mount>,
+        reserved: &[Identity],
+        journal: Option<OwnedFd>,
+        screen: Box<dyn Screen>,
+        keep: impl FnOnce(OwnedFd, Vec<Folder>) -> Result<Keep, Fault>,
+    ) -> Result<Self, DiskError> {
         let mut reserved: BTreeSet<Identity> = reserved.iter().copied().collect();
-        let journal = match journal {
-            Some(dir) => {
-                let dir = begin(&dir, "journal")?;
-                reserved.insert(identity(&dir, "journal")?);
-                Some(dir)
-            }
-            None => None,
-        };
+        if let Some(dir) = &journal {
+            reserved.insert(identity(dir, "journal")?);
+        }
         let roots = mounts.iter().map(|mount| mount.root.clone()).collect();
         let table = Table::new(roots).map_err(DiskError::Mounts)?;
-        let mut held = Vec::new();
+        let (mut held, mut folders) = (Vec::new(), Vec::new());
         for mount in mounts {
             let dir = begin(&mount.dir, &mount.root)?;
-            if reserved.contains(&identity(&dir, &mount.root)?) {
+            let identity = identity(&dir, &mount.root)?;
+            if reserved.contains(&identity) {
                 return Err(DiskError::OwnDirectory { root: mount.root });
             }
-            held.push(Held { dir, access: mount.access, turn: Mutex::new(()) });
+            held.push(Held::new(dir, mount.access));
+            folders.push(Folder { guest: mount.root, host: mount.host, identity });
         }
-        Ok(Self { table, mounts: held, reserved, journal, screen })
+        let unopened = |fault| DiskError::Unopened { what: String::from("journal"), fault };
+        let keep = journal.map(|dir| keep(dir, folders)).transpose().map_err(unopened)?;
+        Ok(Self { table, mounts: held, reserved, keep, listed: Mutex::default(), screen })
     }
 
     fn held(&self, mount: usize) -> Result<&Held, Fault> {
@@ -203,6 +255,10 @@ impl Disk {
 }
 
 impl Held {
+    fn new(dir: OwnedFd, access: Access) -> Self {
+        Self { dir, access, turn: Mutex::default() }
+    }
+
     fn turn(&self) -> MutexGuard<'_, ()> {
         // The lock guards no data, so a panic elsewhere leaves nothing broken behind it.
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
@@ -230,10 +286,25 @@ impl Platform for Disk {
     ) -> Result<Written, Fault> {
         match (self.table.place(path)?, mode) {
             (Place::Inside(mount, rest), _) => {
-                self.put(self.writable(mount)?, rest, content, mode, journal)
+                self.put((self.writable(mount)?, path, rest), content, mode, journal)
             }
             (Place::Root(_) | Place::Above, Mode::Create) => Err(Fault::Exists),
             (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => Err(Fault::NotAFile),
+        }
+    }
+
+    async fn edit(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        match self.table.place(path)? {
+            Place::Inside(mount, rest) => {
+                self.replace_in((self.writable(mount)?, path, rest), old, new, journal)
+            }
+            Place::Root(_) | Place::Above => Err(Fault::NotAFile),
         }
     }
 
@@ -241,21 +312,27 @@ impl Platform for Disk {
         &self,
         from: &str,
         to: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
-        self.shift(from, to, admits)
+        self.shift(from, to, journal, admits)
     }
 
     async fn remove(
         &self,
         path: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<(), Fault> {
-        self.take(path, admits)
+    ) -> Result<u64, Fault> {
+        self.take(path, journal, admits)
     }
 
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
         self.screen.show(bytes)
+    }
+
+    async fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
+        self.screen.ask(question, asker)
     }
 
     fn now_ms(&self) -> u64 {

@@ -18,7 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use synapse_abi::code::Fault;
+use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_abi::reply::Form;
@@ -27,7 +27,8 @@ use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
 };
 
-use crate::platform::{Entry, Journal, Kind, Mode, Platform};
+use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform};
+use crate::search::{Sight, search};
 
 /// A successful call's payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +52,33 @@ impl Done {
     }
 }
 
-/// Executes a call. Held values come from `facts`, as at the decision.
+/// Executes a call. Held values come from `facts`, as at the decision. What is
+/// decided but not recorded cannot be executed.
+///
+/// ```compile_fail,E0308
+/// # use synapse_boundary::{Authorized, Facts, Verdict};
+/// # use synapse_primitives::{Platform, execute};
+/// async fn run<P: Platform>(
+///     verdict: Verdict<'_>,
+///     recorded: Authorized<'_>,
+///     platform: &P,
+///     facts: &(impl Facts + Sync),
+/// ) {
+///     execute(verdict, platform, facts).await;
+/// }
+/// ```
+/// ```
+/// # use synapse_boundary::{Authorized, Facts, Verdict};
+/// # use synapse_primitives::{Platform, execute};
+/// async fn run<P: Platform>(
+///     verdict: Verdict<'_>,
+///     recorded: Authorized<'_>,
+///     platform: &P,
+///     facts: &(impl Facts + Sync),
+/// ) {
+///     execute(recorded, platform, facts).await;
+/// }
+/// ```
 pub async fn execute<P, F>(authorized: Authorized<'_>, platform: &P, facts: &F) -> Executed
 where
     P: Platform,
@@ -79,7 +106,10 @@ fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done,
     let secrecy = Secrecy::FILES.join(authorized.scope().named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
     match authorized.call().primitive() {
-        Primitive::FsRead | Primitive::FsList => files.join(authorized.justification()),
+        // That an edit found its one place tells what stands in the file.
+        Primitive::FsRead | Primitive::FsList | Primitive::FsSearch | Primitive::FsEdit => {
+            files.join(authorized.justification())
+        }
         Primitive::FsWrite | Primitive::FsMove | Primitive::FsDelete => {
             if result.is_ok() {
                 Label::SYSTEM
@@ -92,13 +122,12 @@ fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done,
             .held()
             .filter_map(|number| facts.held(number))
             .fold(Label::SYSTEM, |label, held| label.join(held.label)),
+        // A line that the human typed, or that they did not.
+        Primitive::ConsoleAsk => Label::new(Integrity::User, Secrecy::PROMPT, origin),
         Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
-        Primitive::FsEdit
-        | Primitive::FsSearch
-        | Primitive::ConsoleAsk
-        | Primitive::ValuePick
+        Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait
@@ -129,6 +158,12 @@ where
             platform.show(&content(call, 0, facts)?).await?;
             Ok(Done::NOTHING)
         }
+        Primitive::ConsoleAsk => {
+            let integrity = call.justification().integrity;
+            let asker = Asker { record: call.record(), integrity };
+            let answer = platform.ask(&content(call, 0, facts)?, asker).await?;
+            Ok(Done::new(Form::Bytes, answer))
+        }
         Primitive::ClockRead => {
             let json = format!("{{\"unix_ms\":{}}}", platform.now_ms());
             Ok(Done::new(Form::Json, json.into_bytes()))
@@ -146,21 +181,31 @@ where
                 _ => Mode::Append,
             };
             let bytes = content(call, 1, facts)?;
-            let journal = Journal { record: call.record(), room: call.journal_room() };
-            let written = platform.write(path(call, 0)?, &bytes, mode, journal).await?;
+            let written = platform.write(path(call, 0)?, &bytes, mode, journal(call)).await?;
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
+        }
+        Primitive::FsEdit => {
+            let (old, new) = (content(call, 1, facts)?, content(call, 2, facts)?);
+            let written = platform.edit(path(call, 0)?, &old, &new, journal(call)).await?;
+            Ok(Done { displaced: written.displaced, ..Done::NOTHING })
+        }
+        Primitive::FsSearch => {
+            let (root, text) = (path(call, 0)?, text(call, 1, facts)?);
+            let eyes = |path: &str| sight(call, path);
+            let json = search(platform, root, text.as_bytes(), number(call, 2), &eyes).await?;
+            Ok(Done::new(Form::Json, json.into_bytes()))
         }
         Primitive::FsMove => {
             let both = |from: &str, to: &str| {
                 call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE)
             };
-            platform.rename(path(call, 0)?, path(call, 1)?, &both).await?;
+            platform.rename(path(call, 0)?, path(call, 1)?, journal(call), &both).await?;
             Ok(Done::NOTHING)
         }
         Primitive::FsDelete => {
             let covered = |path: &str| call.covers(path, Rights::DELETE);
-            platform.remove(path(call, 0)?, &covered).await?;
-            Ok(Done::NOTHING)
+            let displaced = platform.remove(path(call, 0)?, journal(call), &covered).await?;
+            Ok(Done { displaced, ..Done::NOTHING })
         }
         Primitive::ValueRead => {
             let Argument::Held(held) = call.call().argument(0) else {
@@ -171,10 +216,7 @@ where
             let bytes = rest.get(..length).unwrap_or(rest);
             Ok(Done::new(Form::Bytes, bytes.to_vec()))
         }
-        Primitive::ConsoleAsk
-        | Primitive::FsEdit
-        | Primitive::FsSearch
-        | Primitive::ValuePick
+        Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait
@@ -197,24 +239,16 @@ async fn list<P: Platform, F: Facts + Sync>(
     platform: &P,
     facts: &F,
 ) -> Result<Done, Fault> {
-    let after = match call.call().argument(1) {
-        Argument::Text(text) => text.decode(),
-        Argument::Held(number) => {
-            let bytes = value(facts, number)?;
-            Cow::Owned(str::from_utf8(bytes).map_err(|_| Fault::NotText)?.into())
-        }
-        _ => Cow::Borrowed(""),
-    };
     let limit = number(call, 2).min(limits::LIST);
     let directory = path(call, 0)?;
     let mut json = String::from("[");
-    let mut after = after.into_owned();
+    let mut after = text(call, 1, facts)?.into_owned();
     let mut shown = 0;
     // A denied entry takes no place in the page, so that a short page is the last.
     while shown < limit {
         let page = platform.list(directory, &after, limit.saturating_sub(shown)).await?;
         for entry in &page.entries {
-            if is_shown(call, directory, &entry.name) {
+            if sight(call, &join(directory, &entry.name)) != Sight::Hidden {
                 write_entry(&mut json, entry);
                 shown = shown.saturating_add(1);
             }
@@ -231,14 +265,21 @@ async fn list<P: Platform, F: Facts + Sync>(
     Ok(Done::new(Form::Json, json.into_bytes()))
 }
 
-/// Whether a listing may show a name: not one that a deny entry covers. A name
-/// that no sentence can spell is shown, so that a guest can say it was there.
-fn is_shown(call: &Authorized<'_>, directory: &str, name: &str) -> bool {
-    let path = format!("{}/{name}", directory.trim_end_matches('/'));
-    match NormalPath::parse(Cow::Owned(path)) {
-        Ok(path) => call.scope().check(&path, Rights::NONE).is_ok(),
-        Err(_) => true,
+/// What a call may learn of a path below its target: of one that a deny entry
+/// covers, nothing. A name that no sentence can spell is no secret, so that a
+/// guest can say it was there.
+fn sight(call: &Authorized<'_>, path: &str) -> Sight {
+    let Ok(path) = NormalPath::parse(Cow::Borrowed(path)) else { return Sight::Unspelled };
+    match call.scope().check(&path, Rights::READ) {
+        Ok(()) => Sight::Read,
+        Err(Refusal::Denied) => Sight::Hidden,
+        Err(_) => Sight::Passed,
     }
+}
+
+/// The path of a directory's entry.
+pub(crate) fn join(directory: &str, name: &str) -> String {
+    format!("{}/{name}", directory.trim_end_matches('/'))
 }
 
 fn write_entry(json: &mut String, entry: &Entry) {
@@ -275,8 +316,27 @@ pub fn escape(json: &mut String, text: &str) {
     }
 }
 
+fn journal(call: &Authorized<'_>) -> Journal {
+    Journal { record: call.record(), room: call.journal_room() }
+}
+
 fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {
-    call.target(index).map(NormalPath::as_str).ok_or(Fault::NotFound)
+    call.path(index).map(NormalPath::as_str).ok_or(Fault::NotFound)
+}
+
+/// A text argument, unescaped.
+fn text<'a>(
+    call: &'a Authorized<'_>,
+    index: usize,
+    facts: &'a impl Facts,
+) -> Result<Cow<'a, str>, Fault> {
+    match call.call().argument(index) {
+        Argument::Text(text) => Ok(text.decode()),
+        Argument::Held(number) => {
+            str::from_utf8(value(facts, number)?).map(Cow::Borrowed).map_err(|_| Fault::NotText)
+        }
+        _ => Ok(Cow::Borrowed("")),
+    }
 }
 
 fn number(call: &Authorized<'_>, index: usize) -> u64 {

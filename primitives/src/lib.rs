@@ -2,13 +2,14 @@
 //!
 //! A call that passed the door ends in one method of [`Platform`]. The trait
 //! is the whole width of the hole between a guest and the world, so it is kept
-//! narrow: six file verbs, one clock, one screen. Two boards' worth of it live
+//! narrow: file verbs, one clock, one console. Two boards' worth of it live
 //! here, the host's [`disk`] and the tests' [`memory`], and every behaviour
 //! they share is asserted against both by one table.
 //!
 //! # Reading order
 //! [`platform`] (the verbs), [`execute()`] (one match over the 26), [`memory`] (the
-//! semantics in their shortest form), [`disk`] (the same on a real file system).
+//! semantics in their shortest form), [`disk`] (the same on a real file system),
+//! [`journal`] (what was changed, and how to know it again).
 //!
 //! # Trust
 //! Callers hand in paths in normal form that four gates admitted. Nothing here
@@ -31,9 +32,12 @@ compile_error!("the disk needs openat2: build feature `cap-std` for Linux only")
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod disk;
 pub mod execute;
+#[cfg(all(feature = "cap-std", target_os = "linux"))]
+pub mod journal;
 pub mod memory;
 pub mod mounts;
 pub mod platform;
+pub mod search;
 
 pub use execute::{Done, Executed, execute};
 pub use platform::Platform;

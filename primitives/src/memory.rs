@@ -12,7 +12,7 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     format,
     string::{String, ToString},
     vec::Vec,
@@ -24,7 +24,9 @@ use spin::Mutex;
 use crate::{
     Fault, Platform,
     mounts::{Access, MountError, Place, Table, below, split_last},
-    platform::{Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written},
+    platform::{
+        Asker, Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written, edited,
+    },
 };
 
 /// An in-memory tree of mounts with a clock that is set and a screen that is read.
@@ -38,8 +40,10 @@ pub struct Memory {
 #[derive(Debug, Default)]
 struct State {
     roots: Vec<Node>,
-    journal: BTreeMap<u64, Vec<u8>>,
+    journal: BTreeMap<u64, Body>,
     shown: Vec<u8>,
+    asked: Vec<(Vec<u8>, Asker)>,
+    answers: VecDeque<Result<Vec<u8>, Fault>>,
     now_ms: u64,
 }
 
@@ -106,16 +110,31 @@ impl Memory {
         Ok(())
     }
 
-    /// What the journal holds for a record.
+    /// The bytes of the file that the journal holds for a record.
     #[must_use]
     pub fn journaled(&self, record: u64) -> Option<Vec<u8>> {
-        self.state.lock().journal.get(&record).cloned()
+        match self.state.lock().journal.get(&record)? {
+            Body::File(bytes) => Some(bytes.clone()),
+            Body::Directory(_) => None,
+        }
     }
 
     /// Everything shown so far.
     #[must_use]
     pub fn shown(&self) -> Vec<u8> {
         self.state.lock().shown.clone()
+    }
+
+    /// Every question so far, and who asked it.
+    #[must_use]
+    pub fn asked(&self) -> Vec<(Vec<u8>, Asker)> {
+        self.state.lock().asked.clone()
+    }
+
+    /// What the next question that has no answer yet comes to; without one it
+    /// is `Closed`.
+    pub fn answer(&self, answer: Result<&[u8], Fault>) {
+        self.state.lock().answers.push_back(answer.map(<[u8]>::to_vec));
     }
 
     fn writable(&self, mount: usize) -> Result<(), Fault> {
@@ -195,9 +214,40 @@ impl Memory {
         names.insert(name.to_owned(), node);
         let kept = displaced.as_ref().map_or(0, |old| count(old.len()));
         if let Some(old) = displaced {
-            state.journal.insert(journal.record, old);
+            state.journal.insert(journal.record, Body::File(old));
         }
         Ok(Written { created, displaced: kept, length })
+    }
+
+    fn replace_in(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        let (mount, rest) = match self.table.place(path)? {
+            Place::Inside(mount, rest) => (mount, rest),
+            Place::Root(_) | Place::Above => return Err(Fault::NotAFile),
+        };
+        self.writable(mount)?;
+        let mut state = self.state.lock();
+        let now_ms = state.now_ms;
+        let (names, name) = state.parents(mount, rest)?;
+        let node = names.get_mut(name).ok_or(Fault::NotFound)?;
+        let Node { body: Body::File(bytes), reserved: false, .. } = node else {
+            return Err(if node.reserved { Fault::Reserved } else { Fault::NotAFile });
+        };
+        let whole = edited(bytes, old, new)?;
+        let displaced = count(bytes.len());
+        if displaced > journal.room {
+            return Err(Fault::JournalFull);
+        }
+        let length = count(whole.len());
+        let kept = core::mem::replace(bytes, whole);
+        node.modified_ms = now_ms;
+        state.journal.insert(journal.record, Body::File(kept));
+        Ok(Written { created: false, displaced, length })
     }
 
     fn shift(
@@ -207,7 +257,7 @@ impl Memory {
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
-            return Err(Fault::Subtree);
+            return Err(Fault::Immovable);
         };
         let Place::Inside(to_mount, to_rest) = self.table.place(to)? else {
             return Err(Fault::Exists);
@@ -221,7 +271,7 @@ impl Memory {
         let node = state.find(mount, rest)?;
         if below(rest, to_rest).is_some_and(|inner| !inner.is_empty()) {
             return match node.body {
-                Body::Directory(_) => Err(Fault::Unsupported),
+                Body::Directory(_) => Err(Fault::Immovable),
                 Body::File(_) => Err(Fault::NotADirectory),
             };
         }
@@ -240,17 +290,27 @@ impl Memory {
         Ok(())
     }
 
-    fn take(&self, path: &str, admits: &(dyn Fn(&str) -> bool + Sync)) -> Result<(), Fault> {
+    fn take(
+        &self,
+        path: &str,
+        journal: Journal,
+        admits: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<u64, Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
-            return Err(Fault::Subtree);
+            return Err(Fault::Immovable);
         };
         self.writable(mount)?;
         let mut state = self.state.lock();
         let node = state.find(mount, rest)?;
         walk(node, &mut String::new(), &mut 0, 0, &mut |inner| admits(&format!("{path}{inner}")))?;
+        let displaced = node.size();
+        if displaced > journal.room {
+            return Err(Fault::JournalFull);
+        }
         let (names, name) = state.parents(mount, rest)?;
-        names.remove(name).ok_or(Fault::NotFound)?;
-        Ok(())
+        let node = names.remove(name).ok_or(Fault::NotFound)?;
+        state.journal.insert(journal.record, node.body);
+        Ok(displaced)
     }
 }
 
@@ -282,10 +342,21 @@ impl Platform for Memory {
         self.put(path, content, mode, journal)
     }
 
+    async fn edit(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        self.replace_in(path, old, new, journal)
+    }
+
     async fn rename(
         &self,
         from: &str,
         to: &str,
+        _: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         self.shift(from, to, admits)
@@ -294,14 +365,21 @@ impl Platform for Memory {
     async fn remove(
         &self,
         path: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<(), Fault> {
-        self.take(path, admits)
+    ) -> Result<u64, Fault> {
+        self.take(path, journal, admits)
     }
 
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
         self.state.lock().shown.extend_from_slice(bytes);
         Ok(())
+    }
+
+    async fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
+        let mut state = self.state.lock();
+        state.asked.push((question.to_vec(), asker));
+        state.answers.pop_front().unwrap_or(Err(Fault::Closed))
     }
 
     fn now_ms(&self) -> u64 {
@@ -379,6 +457,14 @@ impl Node {
         }
     }
 
+    /// The bytes of its files.
+    fn size(&self) -> u64 {
+        match &self.body {
+            Body::File(bytes) => count(bytes.len()),
+            Body::Directory(names) => names.values().map(Self::size).sum(),
+        }
+    }
+
     fn entry(&self, name: &str) -> Entry {
         let (kind, size) = match &self.body {
             Body::File(bytes) => (Kind::File, count(bytes.len())),
@@ -429,7 +515,7 @@ pub(crate) fn way(name: &str) -> Entry {
 pub(crate) fn page(entries: impl Iterator<Item = Entry>, limit: usize) -> Listing {
     let mut entries = entries;
     let shown = entries.by_ref().take(limit).collect();
-    Listing { entries: shown, more: entries.next().is_some(), unnamed: 0 }
+    Listing { entries: shown, more: entries.next().is_some() }
 }
 
 /// Adds bytes where a board's memory has room for them.

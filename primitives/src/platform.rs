@@ -17,6 +17,9 @@
 use alloc::{string::String, vec::Vec};
 use core::future::Future;
 
+use memchr::memmem;
+use synapse_boundary::Integrity;
+
 use crate::Fault;
 
 /// The number of entries one move or removal may touch.
@@ -30,8 +33,16 @@ pub const WALK_LEVELS: usize = 128;
 /// They are never listed, and a path that names one answers [`Fault::Reserved`].
 pub const PART_PREFIX: &str = ".synapse-part-";
 
+/// Directories that begin with this are Synapse's, and hold what was displaced.
+///
+/// They are hidden in the same way.
+pub const KEPT_PREFIX: &str = ".synapse-kept-";
+
 /// The bytes a file name may have at most.
 pub const NAME_BYTES: usize = 255;
+
+/// The bytes of a file that is taken into memory whole, to be edited or searched.
+pub const WHOLE_BYTES: u64 = 1 << 26;
 
 /// What a board gives the primitives: files, a clock and a screen.
 ///
@@ -79,6 +90,20 @@ pub trait Platform: Send + Sync {
         journal: Journal,
     ) -> impl Future<Output = Result<Written, Fault>> + Send;
 
+    /// Puts `new` in the one place of a file where `old` stands.
+    ///
+    /// # Errors
+    /// As [`Platform::write`], and `NoMatch`, `Ambiguous` where `old` stands in
+    /// more than one place, overlapping ones too, `TooLarge` for a file or a
+    /// result above [`WHOLE_BYTES`].
+    fn edit(
+        &self,
+        path: &str,
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> impl Future<Output = Result<Written, Fault>> + Send;
+
     /// Moves a file or a directory to a name that is free, making the parents
     /// of `to`.
     ///
@@ -87,33 +112,49 @@ pub trait Platform: Send + Sync {
     ///
     /// # Errors
     /// `Exists`, `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`,
-    /// `Special`, `Changed`, `Unsupported` for a directory into itself.
+    /// `Special`, `Changed`, `Immovable` for a directory into itself and for the
+    /// root of a mount.
     fn rename(
         &self,
         from: &str,
         to: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// Removes an entry; a directory with its whole subtree.
+    /// Removes an entry into the journal; a directory with its whole subtree.
+    /// The answer is the bytes that the journal took.
     ///
-    /// `admits` is asked for every descendant before the first is removed; one
-    /// `false` and nothing is. A link is removed as the entry it is. What
-    /// appears while the removal runs is kept, and the answer is `Changed`.
+    /// `admits` is asked for every descendant before anything is removed; one
+    /// `false` and nothing is. A link is removed as the entry it is. Where
+    /// something joined the subtree meanwhile, all of it stays: `Changed`.
     ///
     /// # Errors
-    /// `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`.
+    /// `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`,
+    /// `JournalFull` before anything is touched, `Immovable` for the root of a mount.
     fn remove(
         &self,
         path: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
-    ) -> impl Future<Output = Result<(), Fault>> + Send;
+    ) -> impl Future<Output = Result<u64, Fault>> + Send;
 
     /// Shows bytes to the human, through the board's one renderer.
     ///
     /// # Errors
     /// `Closed`, `Io`.
     fn show(&self, bytes: &[u8]) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Asks the human one question, and answers with one line that they typed.
+    ///
+    /// # Errors
+    /// `Closed` where nobody can be asked or the input ends, `TimedOut`,
+    /// `Cancelled`, `NotText`.
+    fn ask(
+        &self,
+        question: &[u8],
+        asker: Asker,
+    ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
 
     /// Milliseconds since the start of 1970, UTC.
     fn now_ms(&self) -> u64;
@@ -139,6 +180,15 @@ pub struct Journal {
     pub room: u64,
 }
 
+/// Who asks the human, in the kernel's own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asker {
+    /// The decision record of the question.
+    pub record: u64,
+    /// The integrity of everything that the question may come from.
+    pub integrity: Integrity,
+}
+
 /// What a write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
@@ -157,14 +207,13 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Whether names follow after the last entry.
     pub more: bool,
-    /// The entries of the whole directory whose names are not UTF-8.
-    pub unnamed: u64,
 }
 
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The last segment of its path.
+    /// The last segment of its path. Bytes of it that are not UTF-8 stand as
+    /// `\xNN`, which no path can spell.
     pub name: String,
     /// What it is; links are not followed to find out.
     pub kind: Kind,
@@ -187,19 +236,46 @@ pub enum Kind {
     Other,
 }
 
+/// The bytes of a file with `new` in the one place where `old` stands.
+pub(crate) fn edited(bytes: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Fault> {
+    // Nothing stands everywhere, which is no place.
+    if old.is_empty() {
+        return Err(Fault::NoMatch);
+    }
+    let finder = memmem::Finder::new(old);
+    let at = finder.find(bytes).ok_or(Fault::NoMatch)?;
+    let following = bytes.get(at.saturating_add(1)..).unwrap_or_default();
+    if finder.find(following).is_some() {
+        return Err(Fault::Ambiguous);
+    }
+    let before = bytes.get(..at).unwrap_or_default();
+    let after = bytes.get(at.saturating_add(old.len())..).unwrap_or_default();
+    let whole = [before, new, after].concat();
+    let fits = u64::try_from(whole.len()).is_ok_and(|length| length <= WHOLE_BYTES);
+    if fits { Ok(whole) } else { Err(Fault::TooLarge) }
+}
+
 /// Whether a name is one of Synapse's unfinished writes.
 pub(crate) fn is_part(name: &[u8]) -> bool {
-    name.get(..PART_PREFIX.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(PART_PREFIX.as_bytes()))
+    begins(name, PART_PREFIX)
+}
+
+/// Whether a name is Synapse's own, by how it begins.
+pub(crate) fn is_own(name: &[u8]) -> bool {
+    is_part(name) || begins(name, KEPT_PREFIX)
+}
+
+fn begins(name: &[u8], prefix: &str) -> bool {
+    name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
 }
 
 /// What a name may be called, checked before any directory is opened for it.
 ///
 /// # Errors
-/// `Reserved` for an unfinished write, `TooLarge` for a name no disk takes.
+/// `Reserved` for a name of Synapse's own, `TooLarge` for a name no disk takes.
 pub(crate) fn nameable(rest: &str) -> Result<(), Fault> {
     for name in rest.split('/') {
-        if is_part(name.as_bytes()) {
+        if is_own(name.as_bytes()) {
             return Err(Fault::Reserved);
         }
         if name.len() > NAME_BYTES {

@@ -11,12 +11,14 @@ use std::env;
 use std::fs;
 use std::time::Instant;
 
+use crate::alike;
 use crate::cache;
 use crate::demo;
 use crate::deny;
 use crate::firmware;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
+use crate::tcb;
 use crate::toolchain::{Choice, Toolchain};
 
 /// Runs the steps, and stops at the first that fails.
@@ -63,6 +65,10 @@ fn format() -> Result<Outcome, Failure> {
 
 fn dependencies() -> Result<Outcome, Failure> {
     deny::run().map(|()| Outcome::Done)
+}
+
+fn deciding() -> Result<Outcome, Failure> {
+    tcb::run(false).map(|()| Outcome::Done)
 }
 
 fn lints() -> Result<Outcome, Failure> {
@@ -123,6 +129,10 @@ fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
 
+fn engines() -> Result<Outcome, Failure> {
+    alike::run().map(|()| Outcome::Done)
+}
+
 /// Whole images, booted.
 fn images() -> Result<Outcome, Failure> {
     if let Err(why) = setup::machine() {
@@ -133,9 +143,10 @@ fn images() -> Result<Outcome, Failure> {
 
 type Step = fn() -> Result<Outcome, Failure>;
 
-const STEPS: [(&str, Step); 10] = [
+const STEPS: &[(&str, Step)] = &[
     ("format", format),
     ("dependencies", dependencies),
+    ("what decides", deciding),
     ("lints", lints),
     ("docs", docs),
     ("tests", tests),
@@ -143,16 +154,14 @@ const STEPS: [(&str, Step); 10] = [
     ("no_std", no_std),
     ("guests", guests),
     ("demo", demonstration),
+    ("engines", engines),
     ("firmware", images),
 ];
 
 /// What a board without an operating system is made of.
-const CORE: [&str; 5] = [
-    "synapse-abi",
-    "synapse-boundary",
-    "synapse-interpreter",
-    "synapse-kernel",
-    "synapse-primitives",
+const CORE: &[&str] = &[
+    "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-interpreter",
+    "synapse-kernel", "synapse-primitives",
 ];
 
 #[cfg(test)]

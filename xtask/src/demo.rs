@@ -23,8 +23,10 @@ pub(crate) fn run() -> Result<(), Failure> {
     let grant = librarian.join("grant.toml");
     let mut dir = notes.clone().into_os_string();
     dir.push("=/data");
+    let mut before = Vec::new();
     for task in TASKS {
         println!("\n> {task}");
+        before = tree(&notes)?;
         let mut run = Command::new(&synapse);
         done(
             run.arg("run").arg(&agent).arg(task).arg("--dir").arg(&dir).arg("--grant").arg(&grant),
@@ -38,7 +40,13 @@ pub(crate) fn run() -> Result<(), Failure> {
     for verb in ["show", "verify"] {
         done(Command::new(&synapse).arg("audit").arg(verb).arg("latest"))?;
     }
-    Ok(())
+    println!("\nand undone, byte for byte:");
+    done(Command::new(&synapse).arg("undo").arg("latest").arg("--yes"))?;
+    if tree(&notes)? == before {
+        Ok(())
+    } else {
+        Err("the undone run left another folder than it found\nthis is a bug".to_owned())
+    }
 }
 
 /// Builds a package and says where its component stands.
@@ -52,6 +60,28 @@ pub(crate) fn build_guest(synapse: &Path, package: &Path) -> Result<PathBuf, Fai
     crate::step::prepare(&mut build)?;
     done(build.arg("build").arg(package).arg("--output").arg(&output))?;
     Ok(output)
+}
+
+/// Every file below a folder with its bytes, every directory without.
+fn tree(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
+    fn walk(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                found.push((path.clone(), Vec::new()));
+                walk(&path, found)?;
+            } else {
+                let bytes = fs::read(&path)?;
+                found.push((path, bytes));
+            }
+        }
+        Ok(())
+    }
+    let mut found = Vec::new();
+    walk(folder, &mut found)
+        .map_err(|why| format!("`{}` could not be read: {why}\ntry again", folder.display()))?;
+    found.sort();
+    Ok(found)
 }
 
 fn scratch_copy(sample: &Path) -> Result<PathBuf, Failure> {
@@ -87,7 +117,7 @@ fn unwritable(path: &Path, why: &io::Error) -> Failure {
 }
 
 /// What the librarian is asked: work that passes, then one try at each gate.
-const TASKS: [&str; 2] = [
+pub(crate) const TASKS: [&str; 2] = [
     "Write an index of the notes in /data and move duplicates aside.",
     "Index again, show the gates, then delete /data/welcome.md",
 ];

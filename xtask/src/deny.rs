@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use crate::step::{Failure, cargo, root};
+use crate::step::{Failure, metadata, root, text};
 
 /// Checks the lock file's packages, and tells every breach at once.
 pub(crate) fn run() -> Result<(), Failure> {
@@ -21,15 +21,7 @@ pub(crate) fn run() -> Result<(), Failure> {
         .map_err(|why| why.to_string())
         .and_then(|text| allow_list(&text))
         .map_err(|why| format!("`{}` cannot be used: {why}\ncorrect it", path.display()))?;
-    let mut command = cargo("metadata --format-version 1 --locked")?;
-    let output =
-        command.output().map_err(|why| format!("cargo did not start: {why}\ninstall it"))?;
-    if !output.status.success() {
-        let why = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(format!("cargo could not describe the dependencies\n{why}"));
-    }
-    let metadata: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|why| format!("cargo described the dependencies in no known form: {why}"))?;
+    let metadata = metadata()?;
     let (count, breaches) = check(&metadata, &allowed, root())?;
     if breaches.is_empty() {
         println!("{count} packages: licences, sources and versions are as deny.toml wants");
@@ -84,11 +76,6 @@ fn check(
         }
     }
     Ok((packages.len(), breaches))
-}
-
-/// A field as text; absent is empty, which no rule accepts.
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Whether an SPDX expression can be satisfied by allowed licences alone.
@@ -155,14 +142,7 @@ mod tests {
             assert!(satisfied(good, &allowed), "{good}");
         }
         for bad in [
-            "",
-            "GPL-3.0",
-            "MIT AND GPL-3.0",
-            "Apache-2.0",
-            "(MIT",
-            "MIT)",
-            "MIT MIT",
-            "OR MIT",
+            "", "GPL-3.0", "MIT AND GPL-3.0", "Apache-2.0", "(MIT", "MIT)", "MIT MIT", "OR MIT",
             "(GPL-3.0 OR MIT) AND GPL-3.0",
         ] {
             assert!(!satisfied(bad, &allowed), "{bad}");

@@ -3,6 +3,7 @@
 //! # Not here
 //! Building guests (`synapse build`), which works without this project.
 
+mod alike;
 mod cache;
 mod ci;
 mod demo;
@@ -10,6 +11,7 @@ mod deny;
 mod firmware;
 mod setup;
 mod step;
+mod tcb;
 #[path = "../../runtime/cli/src/build/toolchain.rs"]
 mod toolchain;
 
@@ -22,6 +24,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
+        Command::Tcb { json } => tcb::run(json),
         Command::Firmware { run, test, bless } => firmware::run(run, test, bless),
     };
     match result {
@@ -50,6 +53,12 @@ enum Command {
     Demo,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
+    /// Measures what decides, and fails if it is too large or hides something.
+    Tcb {
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Builds the image of the bare machine.
     Firmware {
         /// Boots it in QEMU, in this terminal.

@@ -3,7 +3,9 @@
 //! # Not here
 //! Which programs, in which order (`ci`, `demo`, `setup`).
 
+use serde_json::Value;
 use std::env;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,6 +35,28 @@ pub(crate) fn prepare(command: &mut Command) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What Cargo says of every package of the lock file.
+pub(crate) fn metadata() -> Result<Value, Failure> {
+    serde_json::from_str(&output(&mut cargo("metadata --format-version 1 --locked")?)?)
+        .map_err(|why| format!("cargo described the dependencies in no known form: {why}"))
+}
+
+/// A field as text; absent is empty, which no rule accepts.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Runs a command to a good end, and gives what it printed.
+pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
+    let output = command.output().map_err(|why| unstarted(command, &why))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("`{}` failed ({})\n{}", shown(command), output.status, why.trim_end()));
+    }
+    String::from_utf8(output.stdout)
+        .map_err(|_| format!("`{}` printed what is no text\nrun it by hand", shown(command)))
+}
+
 /// Builds the `synapse` command and says where it stands.
 pub(crate) fn synapse() -> Result<PathBuf, Failure> {
     done(&mut cargo("build --profile ci --package synapse")?)?;
@@ -41,14 +65,16 @@ pub(crate) fn synapse() -> Result<PathBuf, Failure> {
 
 /// Runs a command to a good end.
 pub(crate) fn done(command: &mut Command) -> Result<(), Failure> {
-    let status = command.status().map_err(|why| {
-        format!("`{}` did not start: {why}\ncheck that it is installed", shown(command))
-    })?;
+    let status = command.status().map_err(|why| unstarted(command, &why))?;
     if status.success() {
         Ok(())
     } else {
         Err(format!("`{}` failed ({status})\nthe reason is above", shown(command)))
     }
+}
+
+fn unstarted(command: &Command, why: &io::Error) -> Failure {
+    format!("`{}` did not start: {why}\ncheck that it is installed", shown(command))
 }
 
 /// A command as a person would type it.

@@ -1,31 +1,35 @@
 //! One page of a directory, in an order no file system chose.
 //!
-//! A directory is read once from end to end; only the names that can stand on
-//! the page are held, in a heap as large as the page, so that neither time nor
-//! memory grows with the square of its size.
+//! A directory is read from end to end and its names are kept for the next page,
+//! for as long as its times say that it is the same, so that the time for all
+//! pages does not grow with the square of its size.
 //!
 //! # Invariants
-//! - The order is that of the names' bytes.
+//! - The order is that of the names' bytes, as they are shown.
+//! - A name that is not UTF-8 is shown as what it is, not left out.
 //! - Unfinished writes and Synapse's own entries are not shown.
 //!
 //! # Not here
 //! What stands under a name (`open`).
 
-use alloc::{borrow::ToOwned, collections::BinaryHeap, string::String, vec::Vec};
-use core::str;
-use std::os::fd::{AsFd, OwnedFd};
+use alloc::{borrow::ToOwned, boxed::Box, string::String, sync::Arc, vec::Vec};
+use core::fmt::Write as _;
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::PoisonError,
+};
 
 use rustix::fs::{Dir, OFlags};
 
 use super::{
-    Disk, Held,
-    open::{Missing, beneath, fault, look, readable, stat},
+    Disk, Held, Identity,
+    open::{Found, Missing, beneath, fault, look, readable, stat},
 };
 use crate::{
     Fault,
     memory::{page, way},
     mounts::Place,
-    platform::{Kind, Listing, is_part},
+    platform::{Kind, Listing, is_own},
 };
 
 impl Disk {
@@ -68,50 +72,95 @@ impl Disk {
     }
 
     fn list_dir(&self, dir: OwnedFd, after: &str, limit: usize) -> Result<Listing, Fault> {
-        let mut listing = Listing::default();
-        // One more than the page shows whether others follow; Synapse's own may be among
-        // the names and leave the page again.
-        let most = limit.saturating_add(1).saturating_add(self.reserved.len());
-        let mut names: BinaryHeap<String> = BinaryHeap::new();
-        let mut left_out = false;
         let handle = readable(dir.as_fd())?;
-        for entry in Dir::new(dir).map_err(fault)? {
-            let entry = entry.map_err(fault)?;
-            let name = entry.file_name().to_bytes();
-            if matches!(name, b"." | b"..") || is_part(name) {
-                continue;
+        let names = self.names(dir)?;
+        let mut following = names.iter().skip(names.partition_point(|name| &*name.shown <= after));
+        let mut listing = Listing::default();
+        for name in following.by_ref() {
+            if listing.entries.len() == limit {
+                listing.more = true;
+                break;
             }
-            let Ok(name) = str::from_utf8(name) else {
-                listing.unnamed = listing.unnamed.saturating_add(1);
-                continue;
-            };
-            if name <= after {
-                continue;
-            }
-            if names.len() < most {
-                names.push(name.to_owned());
-            } else {
-                left_out = true;
-                if let Some(mut last) = names.peek_mut()
-                    && name < last.as_str()
-                {
-                    name.clone_into(&mut last);
-                }
-            }
-        }
-        let mut shown = Vec::new();
-        for name in names.into_sorted_vec() {
             // Gone since the directory was read, or Synapse's own: not there, for a guest.
-            let Some(found) = look(handle.as_fd(), &name)? else { continue };
-            if self.free(found.identity).is_err() {
-                continue;
+            let Some(found) = look(handle.as_fd(), &*name.bytes)? else { continue };
+            if self.free(found.identity).is_ok() {
+                listing.entries.push(found.entry(name.shown.clone()));
             }
-            shown.push(found.entry(name));
         }
-        let unnamed = listing.unnamed;
-        listing = page(shown.into_iter(), limit);
-        listing.unnamed = unnamed;
-        listing.more |= left_out;
         Ok(listing)
     }
+
+    /// The sorted names of a directory, read anew unless it is the one that was
+    /// read last and has not changed since.
+    fn names(&self, dir: OwnedFd) -> Result<Arc<[Name]>, Fault> {
+        let before = stat(dir.as_fd())?;
+        let version = Version::of(&before);
+        let mut last = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(listed) = last.as_ref().filter(|listed| listed.version == version) {
+            return Ok(Arc::clone(&listed.names));
+        }
+        let handle = readable(dir.as_fd())?;
+        let mut names = Vec::new();
+        for entry in Dir::new(dir).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            let bytes = entry.file_name().to_bytes();
+            if !matches!(bytes, b"." | b"..") && !is_own(bytes) {
+                names.push(Name { shown: shown(bytes), bytes: bytes.into() });
+            }
+        }
+        names.sort_unstable();
+        let names: Arc<[Name]> = names.into();
+        // A change within the clock's step leaves the time as it was: what changed
+        // just now is not trusted to stay. Nor is what changed while it was read.
+        let settled = before.settled() && Version::of(&stat(handle.as_fd())?) == version;
+        *last = settled.then(|| Listed { version, names: Arc::clone(&names) });
+        Ok(names)
+    }
+}
+
+/// The directory that was read last.
+#[derive(Debug)]
+pub(super) struct Listed {
+    version: Version,
+    names: Arc<[Name]>,
+}
+
+/// A directory in one state: any change of its names changes its times.
+#[derive(Debug, PartialEq, Eq)]
+struct Version {
+    identity: Identity,
+    modified: (i64, u64),
+    changed: (i64, u64),
+}
+
+impl Version {
+    fn of(found: &Found) -> Self {
+        let stat = &found.stat;
+        Self {
+            identity: found.identity,
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+        }
+    }
+}
+
+/// A name as it is and as it is shown, in the order of the latter.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Name {
+    shown: String,
+    bytes: Box<[u8]>,
+}
+
+/// A name as text. A backslash stands in no path that a sentence can spell, so
+/// what is escaped here names nothing else.
+fn shown(name: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in name.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    text
 }

@@ -12,7 +12,11 @@
 //! What is done with the handles (`list`, `replace`, `tree`).
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use core::time::Duration;
+use std::{
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use rustix::{
     buffer::spare_capacity,
@@ -21,6 +25,7 @@ use rustix::{
         statat, unlinkat,
     },
     io::{Errno, pread, retry_on_intr},
+    path::Arg,
 };
 
 use super::{Disk, Held, Identity};
@@ -32,6 +37,9 @@ use crate::{
 
 /// The most bytes one read asks the host for.
 const CHUNK: usize = 1 << 18;
+
+/// The coarsest step of a file system's clock.
+const SETTLED: Duration = Duration::from_secs(2);
 
 /// What stands under a name.
 #[derive(Debug, Clone, Copy)]
@@ -145,22 +153,7 @@ impl Disk {
     ) -> Result<Vec<u8>, Fault> {
         let parent = self.parent(held, rest, Missing::Refuse)?;
         let (file, _) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDONLY)?;
-        let length = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
-        let mut bytes = Vec::new();
-        while bytes.len() < length {
-            let want = length.saturating_sub(bytes.len()).min(CHUNK);
-            let Some(at) = position(offset, bytes.len()) else { break };
-            let mut chunk = Vec::new();
-            chunk.try_reserve_exact(want).map_err(|_| Fault::TooLarge)?;
-            let got =
-                retry_on_intr(|| pread(&file, spare_capacity(&mut chunk), at)).map_err(fault)?;
-            if got == 0 {
-                break;
-            }
-            chunk.truncate(want);
-            bytes.append(&mut chunk);
-        }
-        Ok(bytes)
+        read(&file, offset, length)
     }
 
     /// Refuses what is Synapse's own.
@@ -180,6 +173,15 @@ impl Found {
         }
     }
 
+    /// Whether its last change is so long ago that another would show.
+    pub(super) fn settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seconds = u64::try_from(self.stat.st_ctime).unwrap_or(0);
+        let changed = Duration::from_secs(seconds)
+            .saturating_add(Duration::from_nanos(self.stat.st_ctime_nsec));
+        now.checked_sub(changed).is_some_and(|since| since > SETTLED)
+    }
+
     pub(super) fn size(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
@@ -193,6 +195,28 @@ impl Found {
         };
         Entry { name, kind: self.kind, size, modified_ms }
     }
+}
+
+/// The directories of a path that are not there, by their guest paths,
+/// outermost first. `path` ends with `rest`.
+pub(super) fn missing(held: &Held, path: &str, rest: &str) -> Result<Vec<String>, Fault> {
+    let Some(parents) = split_last(rest).0 else { return Ok(Vec::new()) };
+    let mut end = path.len().saturating_sub(rest.len());
+    let mut dir = Some(step(held.dir.as_fd(), ".")?);
+    let mut missing = Vec::new();
+    for parent in parents.split('/') {
+        end = end.saturating_add(parent.len());
+        dir = match dir.map(|dir| step(dir.as_fd(), parent)).transpose() {
+            Err(Fault::NotFound) => None,
+            stepped => stepped?,
+        };
+        if dir.is_none() {
+            missing.extend(path.get(..end).map(ToOwned::to_owned));
+        }
+        // The slash after it.
+        end = end.saturating_add(1);
+    }
+    Ok(missing)
 }
 
 /// Opens a name beneath a directory; no link, no way out.
@@ -226,7 +250,7 @@ pub(super) fn sync(handle: BorrowedFd<'_>) -> Result<(), Fault> {
     retry_on_intr(|| fsync(handle)).map_err(fault)
 }
 
-pub(super) fn look(dir: BorrowedFd<'_>, name: &str) -> Result<Option<Found>, Fault> {
+pub(super) fn look(dir: BorrowedFd<'_>, name: impl Arg) -> Result<Option<Found>, Fault> {
     match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(found(stat))),
         Err(Errno::NOENT) => Ok(None),
@@ -246,6 +270,25 @@ pub(super) fn look_within(dir: BorrowedFd<'_>, name: &str) -> Result<Option<Foun
 
 pub(super) fn stat(handle: BorrowedFd<'_>) -> Result<Found, Fault> {
     fstat(handle).map(found).map_err(fault)
+}
+
+/// At most `length` bytes of an open file.
+pub(super) fn read(file: &OwnedFd, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+    let length = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
+    let mut bytes = Vec::new();
+    while bytes.len() < length {
+        let want = length.saturating_sub(bytes.len()).min(CHUNK);
+        let Some(at) = position(offset, bytes.len()) else { break };
+        let mut chunk = Vec::new();
+        chunk.try_reserve_exact(want).map_err(|_| Fault::TooLarge)?;
+        let got = retry_on_intr(|| pread(file, spare_capacity(&mut chunk), at)).map_err(fault)?;
+        if got == 0 {
+            break;
+        }
+        chunk.truncate(want);
+        bytes.append(&mut chunk);
+    }
+    Ok(bytes)
 }
 
 /// The offset of the byte after `done` more, unless no file reaches it.

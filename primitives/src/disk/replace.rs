@@ -1,52 +1,54 @@
 //! Putting bytes under a name, so that a crash finds the old file or the new.
 //!
-//! The new file is written beside the old one under a hidden name, made durable,
-//! and then put in place by one call of the kernel. A free name is taken without
-//! replacing; a taken one is *exchanged*, so that what was displaced is still in
-//! hand and can be compared with what the journal holds. If it is something else,
-//! the two are exchanged back and the answer is `Changed`.
+//! The new file is written where the old one is to be kept, made durable, entered
+//! in the journal, and then *exchanged* with the old one by one call of the kernel:
+//! what was displaced is kept by the very step that displaces it. If it is not what
+//! was entered, the two are exchanged back and the answer is `Changed`. A free name
+//! is taken without replacing, by a file written beside it under a hidden name.
 //!
 //! Appending goes the same way, on a copy (shared blocks where the file system
 //! can). Writing at the end of the file itself would be cheaper, but a crash in
 //! the middle of it leaves a file that is neither the old one nor the new.
 //!
 //! # Invariants
-//! - Displaced bytes are durable in the journal before the name changes hands.
-//! - A failure leaves no unfinished file, no journal entry and no new directory.
+//! - The journal's entry is durable before the name changes hands.
+//! - A failure leaves no unfinished file, nothing kept and no new directory.
 //! - A replaced file keeps its owner, permissions and access list, or is refused.
 //!
 //! # Not here
 //! How much room the journal has (the kernel), and undo.
 
 use alloc::{
-    format,
+    borrow::ToOwned,
     string::{String, ToString},
     vec,
     vec::Vec,
 };
-use core::sync::atomic::{AtomicU64, Ordering};
-use std::{
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    process,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use core::cmp::Ordering;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::{
     buffer::spare_capacity,
     fs::{
         AtFlags, Gid, Mode as Bits, OFlags, RenameFlags, Uid, XattrFlags, copy_file_range, fchmod,
-        fchown, fgetxattr, flistxattr, fsetxattr, ioctl_ficlone, renameat_with, unlinkat,
+        fchown, fgetxattr, flistxattr, fsetxattr, ftruncate, ioctl_ficlone, renameat_with,
+        unlinkat,
     },
     io::{Errno, pread, pwrite, retry_on_intr},
 };
 
 use super::{
     Disk, Held, Identity,
-    open::{Found, Missing, Parent, exclusive, fault, look, position, readable, stat, sync},
+    keep::{PRIVATE, full, state, unique},
+    open::{
+        Found, Missing, Parent, exclusive, fault, look, missing, position, read, readable, stat,
+        sync,
+    },
 };
 use crate::{
     Fault,
-    platform::{Journal, Kind, Mode, PART_PREFIX, Written},
+    journal::{Entry, Operation},
+    platform::{Journal, Kind, Mode, PART_PREFIX, WHOLE_BYTES, Written, edited},
 };
 
 /// The largest file an append copies where blocks cannot be shared.
@@ -61,61 +63,190 @@ const XATTR_BYTES: usize = 1 << 16;
 impl Disk {
     pub(super) fn put(
         &self,
-        held: &Held,
-        rest: &str,
+        (held, path, rest): (&Held, &str, &str),
         content: &[u8],
         mode: Mode,
         journal: Journal,
     ) -> Result<Written, Fault> {
         let _turn = held.turn();
-        let mut parent = self.parent(held, rest, Missing::Make)?;
+        let change = Change { held, path, journal };
+        let mut parent = self.made_parent(&change, path, rest)?;
         let written = match (self.look(parent.dir.as_fd(), parent.name)?, mode) {
-            (None, _) => take_name(&parent, content, mode)?,
+            (None, _) => self.take_name(&parent, content, mode, &change)?,
             (Some(found), Mode::Create) => return Err(found.in_the_way()),
-            (Some(_), Mode::Replace) => self.replace(&parent, content, journal)?,
-            (Some(_), Mode::Append) => self.append(&parent, content)?,
+            (Some(_), Mode::Replace) => {
+                let taken = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
+                self.displace(&parent, content, taken, Operation::Replace, &change)?
+            }
+            (Some(_), Mode::Append) => self.append(&parent, content, &change)?,
         };
         parent.made.keep();
         Ok(written)
     }
 
-    fn replace(
+    pub(super) fn replace_in(
+        &self,
+        (held, path, rest): (&Held, &str, &str),
+        old: &[u8],
+        new: &[u8],
+        journal: Journal,
+    ) -> Result<Written, Fault> {
+        let _turn = held.turn();
+        let parent = self.parent(held, rest, Missing::Refuse)?;
+        let taken = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
+        if taken.1.size() > WHOLE_BYTES {
+            return Err(Fault::TooLarge);
+        }
+        let whole = edited(&read(&taken.0, 0, WHOLE_BYTES)?, old, new)?;
+        self.displace(&parent, &whole, taken, Operation::Edit, &Change { held, path, journal })
+    }
+
+    /// Puts content in the place of an open file, which the journal keeps.
+    fn displace(
         &self,
         parent: &Parent<'_>,
         content: &[u8],
-        journal: Journal,
+        (old, found): (OwnedFd, Found),
+        operation: Operation,
+        change: &Change<'_>,
     ) -> Result<Written, Fault> {
-        let (old, found) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
         let size = found.size();
-        let room = if self.journal.is_some() { journal.room } else { 0 };
-        if size > room {
+        let keep = self.keep.as_ref().ok_or(Fault::JournalFull)?;
+        if size > change.journal.room {
             return Err(Fault::JournalFull);
         }
-        // The journal's file is declared first, so that it outlives every failure below.
-        let mut entry = match &self.journal {
-            Some(dir) => Some(journaled(dir.as_fd(), journal.record, &old, size)?),
-            None => None,
+        let drawer = keep.drawer(change.held, Missing::Make).map_err(full)?;
+        let kept = || {
+            let name = change.journal.record.to_string();
+            let mut new = Fresh::named(drawer.dir.as_fd(), name, PRIVATE).map_err(|fault| {
+                // A record has one entry: a second is the journal's fault, not the file's.
+                if fault == Fault::Exists { Fault::Io } else { fault }
+            })?;
+            put_all(&new.file, content, 0)?;
+            keep_attributes(&old, &found, &new.file)?;
+            sync(new.file.as_fd())?;
+            let entry = Entry {
+                before: Some(state(&found, None)),
+                after: Some(state(&stat(new.file.as_fd())?, Some(content))),
+                kept: Some(drawer.kept(change.journal.record)),
+                ..change.entry(operation)
+            };
+            keep.enter(&entry)?;
+            exchange(parent, &old, &found, &new).map_err(full)?;
+            new.keep();
+            settled(parent.dir.as_fd(), drawer.dir.as_fd())
         };
-        let new = Fresh::part(parent.dir.as_fd(), PRIVATE)?;
-        put_all(&new.file, content, 0)?;
-        exchange(parent, &old, &found, new, || {
-            if let Some(entry) = &mut entry {
-                entry.keep();
-            }
-        })?;
-        Ok(Written { created: false, displaced: size, length: length(content) })
+        let kept = kept();
+        if kept.is_err() {
+            drawer.leave(change.held);
+        }
+        kept.map(|()| Written { created: false, displaced: size, length: length(content) })
     }
 
-    fn append(&self, parent: &Parent<'_>, content: &[u8]) -> Result<Written, Fault> {
-        let (old, found) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
+    /// An append displaces nothing that its entry does not say: it is undone by
+    /// the length that the file had.
+    fn append(
+        &self,
+        parent: &Parent<'_>,
+        content: &[u8],
+        change: &Change<'_>,
+    ) -> Result<Written, Fault> {
+        let dir = parent.dir.as_fd();
+        let (old, found) = self.file(dir, parent.name, OFlags::RDWR)?;
         let size = found.size();
         let length = size.checked_add(length(content)).ok_or(Fault::TooLarge)?;
-        let new = Fresh::part(parent.dir.as_fd(), PRIVATE)?;
+        let mut new = Fresh::named(dir, unique(PART_PREFIX), PRIVATE)?;
         copy(&old, &new.file, size, COPY_LIMIT)?;
         put_all(&new.file, content, size)?;
-        exchange(parent, &old, &found, new, || {})?;
+        keep_attributes(&old, &found, &new.file)?;
+        sync(new.file.as_fd())?;
+        self.enter(&Entry {
+            before: Some(state(&found, None)),
+            after: Some(state(&stat(new.file.as_fd())?, Some(content))),
+            ..change.entry(Operation::Append)
+        })?;
+        exchange(parent, &old, &found, &new)?;
+        new.ours = Some(found.identity);
+        settled(dir, dir)?;
         Ok(Written { created: false, displaced: 0, length })
     }
+
+    /// Puts content under a name that is free.
+    fn take_name(
+        &self,
+        parent: &Parent<'_>,
+        content: &[u8],
+        mode: Mode,
+        change: &Change<'_>,
+    ) -> Result<Written, Fault> {
+        let dir = parent.dir.as_fd();
+        let mut new = Fresh::named(dir, unique(PART_PREFIX), Bits::from_raw_mode(0o666))?;
+        put_all(&new.file, content, 0)?;
+        sync(new.file.as_fd())?;
+        self.enter(&Entry {
+            after: Some(state(&stat(new.file.as_fd())?, Some(content))),
+            ..change.entry(Operation::Create)
+        })?;
+        renameat_with(dir, new.name.as_str(), dir, parent.name, RenameFlags::NOREPLACE).map_err(
+            |errno| match (errno, mode) {
+                // The name was free a moment ago, so nothing of it is in the journal.
+                (Errno::EXIST, Mode::Replace | Mode::Append) => Fault::Changed,
+                (errno, _) => fault(errno),
+            },
+        )?;
+        new.keep();
+        settled(dir, dir)?;
+        Ok(Written { created: true, displaced: 0, length: length(content) })
+    }
+
+    /// Walks to the directory of a path, making what is missing on the way; that
+    /// too is a change, and entered before it is made.
+    pub(super) fn made_parent<'p>(
+        &self,
+        change: &Change<'_>,
+        path: &str,
+        rest: &'p str,
+    ) -> Result<Parent<'p>, Fault> {
+        let made = missing(change.held, path, rest)?;
+        if !made.is_empty() {
+            self.enter(&Entry { path: path.to_owned(), made, ..change.entry(Operation::Make) })?;
+        }
+        self.parent(change.held, rest, Missing::Make)
+    }
+
+    /// Enters a change in the journal, if the run has one.
+    pub(super) fn enter(&self, entry: &Entry) -> Result<(), Fault> {
+        self.keep.as_ref().map_or(Ok(()), |keep| keep.enter(entry))
+    }
+}
+
+/// What is changed, and under which record.
+pub(super) struct Change<'c> {
+    pub(super) held: &'c Held,
+    pub(super) path: &'c str,
+    pub(super) journal: Journal,
+}
+
+impl Change<'_> {
+    /// An entry that says no more than this.
+    pub(super) fn entry(&self, operation: Operation) -> Entry {
+        Entry {
+            record: self.journal.record,
+            operation,
+            path: self.path.to_owned(),
+            to: None,
+            before: None,
+            after: None,
+            kept: None,
+            made: Vec::new(),
+        }
+    }
+}
+
+/// Makes a change durable that is made.
+pub(super) fn settled(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> Result<(), Fault> {
+    let synced = |dir| readable(dir).and_then(|dir| sync(dir.as_fd()));
+    synced(one).and_then(|()| synced(other)).map_err(|_| Fault::NotDurable)
 }
 
 impl Found {
@@ -127,7 +258,7 @@ impl Found {
         }
     }
 
-    fn unchanged(&self, now: &Found) -> bool {
+    pub(super) fn unchanged(&self, now: &Found) -> bool {
         self.identity == now.identity
             && self.stat.st_size == now.stat.st_size
             && self.stat.st_mtime == now.stat.st_mtime
@@ -135,36 +266,29 @@ impl Found {
     }
 }
 
-/// Nobody else reads a file before it has the permissions of the one it replaces.
-const PRIVATE: Bits = Bits::from_raw_mode(0o600);
-
 /// A file of ours under a name that goes again, unless it is kept.
 #[derive(Debug)]
-struct Fresh<'d> {
+pub(super) struct Fresh<'d> {
     dir: BorrowedFd<'d>,
     name: String,
-    file: OwnedFd,
+    pub(super) file: OwnedFd,
     /// What the name must stand for to be removed.
     ours: Option<Identity>,
 }
 
 impl<'d> Fresh<'d> {
-    fn part(dir: BorrowedFd<'d>, mode: Bits) -> Result<Self, Fault> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let (id, nanos) = (process::id(), since.as_nanos());
-        Self::named(dir, format!("{PART_PREFIX}{id:08x}-{nanos:016x}-{count:x}"), mode)
-    }
-
-    fn named(dir: BorrowedFd<'d>, name: String, mode: Bits) -> Result<Self, Fault> {
+    pub(super) fn named(dir: BorrowedFd<'d>, name: String, mode: Bits) -> Result<Self, Fault> {
         let file = exclusive(dir, &name, mode)?;
         let ours = stat(file.as_fd()).map(|found| found.identity);
         let fresh = Self { dir, name, file, ours: ours.ok() };
         ours.map(|_| fresh)
     }
 
-    fn keep(&mut self) {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn keep(&mut self) {
         self.ours = None;
     }
 }
@@ -181,79 +305,35 @@ impl Drop for Fresh<'_> {
     }
 }
 
-/// Puts content under a name that is free.
-fn take_name(parent: &Parent<'_>, content: &[u8], mode: Mode) -> Result<Written, Fault> {
-    let dir = parent.dir.as_fd();
-    let synced = readable(dir)?;
-    let mut new = Fresh::part(dir, Bits::from_raw_mode(0o666))?;
-    put_all(&new.file, content, 0)?;
-    sync(new.file.as_fd())?;
-    renameat_with(dir, new.name.as_str(), dir, parent.name, RenameFlags::NOREPLACE).map_err(
-        |errno| match (errno, mode) {
-            // The name was free a moment ago, so nothing of it is in the journal.
-            (Errno::EXIST, Mode::Replace | Mode::Append) => Fault::Changed,
-            (errno, _) => fault(errno),
-        },
-    )?;
-    new.keep();
-    sync(synced.as_fd())?;
-    Ok(Written { created: true, displaced: 0, length: length(content) })
-}
-
 /// Puts the new file in the old one's place, if that is still what was read.
 fn exchange(
     parent: &Parent<'_>,
     old: &OwnedFd,
     found: &Found,
-    mut new: Fresh<'_>,
-    settled: impl FnOnce(),
+    new: &Fresh<'_>,
 ) -> Result<(), Fault> {
-    let dir = parent.dir.as_fd();
-    let synced = readable(dir)?;
-    keep_attributes(old, found, &new.file)?;
-    sync(new.file.as_fd())?;
     let swap = || {
-        renameat_with(dir, new.name.as_str(), dir, parent.name, RenameFlags::EXCHANGE)
+        let place = (parent.dir.as_fd(), parent.name);
+        renameat_with(new.dir, new.name.as_str(), place.0, place.1, RenameFlags::EXCHANGE)
             .map_err(fault)
     };
     if !found.unchanged(&stat(old.as_fd())?) {
         return Err(Fault::Changed);
     }
     swap().map_err(|fault| if fault == Fault::NotFound { Fault::Changed } else { fault })?;
-    let displaced = look(dir, &new.name)?;
+    let displaced = look(new.dir, &new.name)?;
     if !displaced.is_some_and(|displaced| found.unchanged(&displaced)) {
         swap()?;
         return Err(Fault::Changed);
     }
-    settled();
-    new.ours = Some(found.identity);
-    sync(synced.as_fd())
-}
-
-/// Copies the file's bytes to the journal, durably.
-fn journaled<'d>(
-    dir: BorrowedFd<'d>,
-    record: u64,
-    old: &OwnedFd,
-    size: u64,
-) -> Result<Fresh<'d>, Fault> {
-    let full = |fault| match fault {
-        Fault::NoSpace | Fault::TooLarge => Fault::JournalFull,
-        // A record has one entry: a second is the journal's fault, not the file's.
-        Fault::Exists => Fault::Io,
-        fault => fault,
-    };
-    let entry = Fresh::named(dir, record.to_string(), PRIVATE).map_err(full)?;
-    copy(old, &entry.file, size, u64::MAX).map_err(full)?;
-    sync(entry.file.as_fd()).and_then(|()| sync(dir)).map_err(full)?;
-    Ok(entry)
+    Ok(())
 }
 
 /// Gives the new file the old one's owner, attributes and permissions.
 ///
 /// The set-id bits are left out: they vouched for the old content. So is every
 /// attribute of the `security` kind, which the host sets by its own rules.
-fn keep_attributes(old: &OwnedFd, found: &Found, new: &OwnedFd) -> Result<(), Fault> {
+pub(super) fn keep_attributes(old: &OwnedFd, found: &Found, new: &OwnedFd) -> Result<(), Fault> {
     let mine = stat(new.as_fd())?.stat;
     if (mine.st_uid, mine.st_gid) != (found.stat.st_uid, found.stat.st_gid) {
         let (uid, gid) = (Uid::from_raw(found.stat.st_uid), Gid::from_raw(found.stat.st_gid));
@@ -278,10 +358,14 @@ fn keep_attributes(old: &OwnedFd, found: &Found, new: &OwnedFd) -> Result<(), Fa
     Ok(())
 }
 
-/// Copies exactly `size` bytes; at most `limit` if blocks cannot be shared.
-fn copy(from: &OwnedFd, to: &OwnedFd, size: u64, limit: u64) -> Result<(), Fault> {
+/// Copies the first `size` bytes; at most `limit` if blocks cannot be shared.
+pub(super) fn copy(from: &OwnedFd, to: &OwnedFd, size: u64, limit: u64) -> Result<(), Fault> {
     if ioctl_ficlone(to, from).is_ok() {
-        return if stat(to.as_fd())?.size() == size { Ok(()) } else { Err(Fault::Changed) };
+        return match stat(to.as_fd())?.size().cmp(&size) {
+            Ordering::Less => Err(Fault::Changed),
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => ftruncate(to, size).map_err(fault),
+        };
     }
     if size > limit {
         return Err(Fault::TooLarge);
@@ -312,7 +396,7 @@ fn copy(from: &OwnedFd, to: &OwnedFd, size: u64, limit: u64) -> Result<(), Fault
     Ok(())
 }
 
-fn put_all(file: &OwnedFd, content: &[u8], offset: u64) -> Result<(), Fault> {
+pub(super) fn put_all(file: &OwnedFd, content: &[u8], offset: u64) -> Result<(), Fault> {
     let mut done = 0;
     while let Some(left) = content.get(done..).filter(|left| !left.is_empty()) {
         let at = position(offset, done).ok_or(Fault::TooLarge)?;
@@ -324,6 +408,6 @@ fn put_all(file: &OwnedFd, content: &[u8], offset: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-fn length(content: &[u8]) -> u64 {
+pub(super) fn length(content: &[u8]) -> u64 {
     u64::try_from(content.len()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,9 @@
 //! Moving and removing, a directory as its whole subtree.
 //!
-//! A tree is read first and every entry of it admitted; only then is it touched,
-//! and of a removal nothing but what was read: what somebody adds meanwhile was
-//! never admitted, so it stays and the answer is `Changed`.
+//! A tree is read first and every entry of it admitted; only then is it touched. A
+//! removed tree goes into the journal whole, by one rename, and is read again where
+//! nobody else reaches it: if something joined it meanwhile that was never admitted,
+//! all of it goes back and the answer is `Changed`.
 //!
 //! # Invariants
 //! - One descendant that is not admitted, not text, reserved or mounted there
@@ -13,27 +14,32 @@
 //! # Not here
 //! Which descendants are admitted (gate 4 answers through the caller).
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use alloc::{
+    borrow::ToOwned,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
 use core::str;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::{
-    fs::{AtFlags, Dir, RenameFlags, renameat_with, unlinkat},
-    io::Errno,
-};
+use rustix::fs::{Dir, RenameFlags, renameat_with};
 
 use super::{
     Disk, Identity,
-    open::{Missing, fault, look, look_within, readable, stat, sync, within},
+    keep::{full, state},
+    open::{Found, Missing, fault, look, look_within, stat, within},
+    replace::{Change, settled},
 };
 use crate::{
     Fault,
+    journal::{Entry, Operation},
     mounts::{Place, below},
-    platform::{Kind, WALK_ENTRIES, WALK_LEVELS, is_part},
+    platform::{Journal, Kind, WALK_ENTRIES, WALK_LEVELS, is_own, is_part},
 };
 
 /// One entry of a tree that was read and admitted.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct Node {
     name: String,
     identity: Identity,
@@ -46,10 +52,11 @@ impl Disk {
         &self,
         from: &str,
         to: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
-            return Err(Fault::Subtree);
+            return Err(Fault::Immovable);
         };
         let Place::Inside(to_mount, to_rest) = self.table.place(to)? else {
             return Err(Fault::Exists);
@@ -69,11 +76,12 @@ impl Disk {
         }
         if below(rest, to_rest).is_some_and(|inner| !inner.is_empty()) {
             return Err(match found.kind {
-                Kind::Directory => Fault::Unsupported,
+                Kind::Directory => Fault::Immovable,
                 Kind::File | Kind::Link | Kind::Other => Fault::NotADirectory,
             });
         }
-        let mut target = self.parent(held, to_rest, Missing::Make)?;
+        let change = Change { held, path: from, journal };
+        let mut target = self.made_parent(&change, to, to_rest)?;
         if let Some(taken) = self.look(target.dir.as_fd(), target.name)? {
             return Err(taken.in_the_way());
         }
@@ -81,8 +89,11 @@ impl Disk {
             let ask = |inner: &str| admits(&format!("{from}{inner}"), &format!("{to}{inner}"));
             let _tree = self.tree(source.dir.as_fd(), source.name, found.identity, &ask)?;
         }
-        let left = readable(source.dir.as_fd())?;
-        let entered = readable(target.dir.as_fd())?;
+        self.enter(&Entry {
+            to: Some(to.to_owned()),
+            before: Some(state(&found, None)),
+            ..change.entry(Operation::Move)
+        })?;
         let (out_of, into) = ((&source.dir, source.name), (&target.dir, target.name));
         let free = RenameFlags::NOREPLACE;
         renameat_with(out_of.0, out_of.1, into.0, into.1, free).map_err(fault)?;
@@ -94,17 +105,17 @@ impl Disk {
         }
         target.made.keep();
         // The new name first: a crash between the two may show both, but never neither.
-        sync(entered.as_fd())?;
-        sync(left.as_fd())
+        settled(target.dir.as_fd(), source.dir.as_fd())
     }
 
     pub(super) fn take(
         &self,
         path: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<(), Fault> {
+    ) -> Result<u64, Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
-            return Err(Fault::Subtree);
+            return Err(Fault::Immovable);
         };
         let held = self.writable(mount)?;
         let _turn = held.turn();
@@ -112,16 +123,52 @@ impl Disk {
         let dir = parent.dir.as_fd();
         let found = look_within(dir, parent.name)?.ok_or(Fault::NotFound)?;
         self.free(found.identity)?;
-        let inside = if found.kind == Kind::Directory {
-            let ask = |inner: &str| admits(&format!("{path}{inner}"));
-            Some(self.tree(dir, parent.name, found.identity, &ask)?)
-        } else {
-            None
+        let ask = |inner: &str| admits(&format!("{path}{inner}"));
+        let taken = self.whole(dir, parent.name, &found, &ask)?;
+        let keep = self.keep.as_ref().ok_or(Fault::JournalFull)?;
+        if taken.bytes > journal.room {
+            return Err(Fault::JournalFull);
+        }
+        let drawer = keep.drawer(held, Missing::Make).map_err(full)?;
+        let change = Change { held, path, journal };
+        let displaced = || {
+            keep.enter(&Entry {
+                before: Some(state(&found, None)),
+                kept: Some(drawer.kept(journal.record)),
+                ..change.entry(Operation::Delete)
+            })?;
+            let (kept, free) = (journal.record.to_string(), RenameFlags::NOREPLACE);
+            let moved = renameat_with(dir, parent.name, &drawer.dir, kept.as_str(), free);
+            moved.map_err(|errno| full(fault(errno)))?;
+            let now = look_within(drawer.dir.as_fd(), &kept)?.ok_or(Fault::Changed)?;
+            let same = now.identity == found.identity
+                && self.whole(drawer.dir.as_fd(), &kept, &now, &|_| true)? == taken;
+            if !same {
+                renameat_with(&drawer.dir, kept.as_str(), dir, parent.name, free).map_err(fault)?;
+                return Err(Fault::Changed);
+            }
+            settled(drawer.dir.as_fd(), dir)
         };
-        let left = readable(dir)?;
-        let node = Node { name: parent.name.to_owned(), identity: found.identity, inside };
-        clear(dir, &node)?;
-        sync(left.as_fd())
+        let displaced = displaced();
+        if displaced.is_err() {
+            drawer.leave(held);
+        }
+        displaced.map(|()| taken.bytes)
+    }
+
+    /// What stands under a name: one entry, or a tree with all its descendants.
+    fn whole(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &str,
+        found: &Found,
+        admits: &dyn Fn(&str) -> bool,
+    ) -> Result<Whole, Fault> {
+        match found.kind {
+            Kind::Directory => self.tree(dir, name, found.identity, admits),
+            Kind::File => Ok(Whole { bytes: found.size(), inside: Vec::new() }),
+            Kind::Link | Kind::Other => Ok(Whole { bytes: 0, inside: Vec::new() }),
+        }
     }
 
     /// Reads the tree under a name and has every descendant admitted.
@@ -131,10 +178,19 @@ impl Disk {
         name: &str,
         identity: Identity,
         admits: &dyn Fn(&str) -> bool,
-    ) -> Result<Vec<Node>, Fault> {
-        let mut walk = Walk { disk: self, admits, inner: String::new(), seen: 0 };
-        walk.enter(dir, name, identity, 0)
+    ) -> Result<Whole, Fault> {
+        let mut walk = Walk { disk: self, admits, inner: String::new(), seen: 0, bytes: 0 };
+        let inside = walk.enter(dir, name, identity, 0)?;
+        Ok(Whole { bytes: walk.bytes, inside })
     }
+}
+
+/// What a removal takes.
+#[derive(Debug, PartialEq, Eq)]
+struct Whole {
+    /// Of its files.
+    bytes: u64,
+    inside: Vec<Node>,
 }
 
 struct Walk<'w> {
@@ -143,6 +199,7 @@ struct Walk<'w> {
     /// The path below the tree's root, with a leading `/`.
     inner: String,
     seen: usize,
+    bytes: u64,
 }
 
 impl Walk<'_> {
@@ -165,6 +222,11 @@ impl Walk<'_> {
             let length = self.inner.len();
             self.inner.push('/');
             self.inner.push_str(&name);
+            if found.kind == Kind::File {
+                self.bytes = self.bytes.saturating_add(found.size());
+            } else if is_own(name.as_bytes()) {
+                return Err(Fault::Reserved);
+            }
             // An unfinished write has no name of its own: it goes with its directory.
             let unfinished = found.kind == Kind::File && is_part(name.as_bytes());
             if !unfinished && !(self.admits)(&self.inner) {
@@ -198,29 +260,6 @@ impl Walk<'_> {
         }
         names.sort_unstable();
         Ok(names)
-    }
-}
-
-/// Removes what was read, and nothing else.
-fn clear(dir: BorrowedFd<'_>, node: &Node) -> Result<(), Fault> {
-    let flags = match &node.inside {
-        Some(inside) => {
-            let here = same(dir, &node.name, node.identity)?;
-            for node in inside {
-                clear(here.as_fd(), node)?;
-            }
-            AtFlags::REMOVEDIR
-        }
-        None => match look(dir, &node.name)? {
-            Some(found) if found.identity == node.identity => AtFlags::empty(),
-            Some(_) => return Err(Fault::Changed),
-            None => return Ok(()),
-        },
-    };
-    match unlinkat(dir, node.name.as_str(), flags) {
-        Ok(()) | Err(Errno::NOENT) => Ok(()),
-        Err(Errno::NOTEMPTY | Errno::EXIST) => Err(Fault::Changed),
-        Err(errno) => Err(fault(errno)),
     }
 }
 

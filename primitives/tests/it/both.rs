@@ -2,14 +2,17 @@
 
 use std::{fs, sync::Mutex};
 
+use serde_json::{Value, json};
+use synapse_boundary::Integrity;
 use synapse_primitives::{
     Fault, Platform,
     memory::Memory,
     mounts::Access,
-    platform::{Kind, Listing, Mode},
+    platform::{Asker, Journal, Kind, Listing, Mode, Written},
+    search::Sight,
 };
 
-use crate::stage::{Calls, Stage, entry, now};
+use crate::stage::{Calls, Stage, entry, hits, now, usual};
 
 /// Runs a behaviour on a fresh memory and on a fresh disk, both with `/data`,
 /// read-only `/docs` holding `kept.md`, and `/data/own` reserved.
@@ -108,7 +111,6 @@ on_both! {
         let page = Listing {
             entries: vec![entry("a", Kind::Directory, 0), entry("a-b", Kind::File, 3)],
             more: true,
-            unnamed: 0,
         };
         assert_eq!(platform.page("/data", "Z", 2).unwrap(), page);
         let rest = platform.page("/data", "ab", 2).unwrap();
@@ -167,6 +169,123 @@ on_both! {
         assert_eq!(platform.put("/data/own/log", b"x", Mode::Append), Err(Fault::Reserved));
     }
 
+    edits_change_the_one_place(platform, journaled) {
+        platform.put("/data/a", b"one two two three", Mode::Create).unwrap();
+        platform.put("/data/d/x", b"", Mode::Create).unwrap();
+        assert_eq!(platform.edits("/data/a", "four", "x"), Err(Fault::NoMatch));
+        assert_eq!(platform.edits("/data/a", "", "x"), Err(Fault::NoMatch));
+        assert_eq!(platform.edits("/data/a", "two", "x"), Err(Fault::Ambiguous));
+        assert_eq!(platform.edits("/data/d", "two", "x"), Err(Fault::NotAFile));
+        assert_eq!(platform.edits("/data", "two", "x"), Err(Fault::NotAFile));
+        assert_eq!(platform.edits("/data/none", "two", "x"), Err(Fault::NotFound));
+        assert_eq!(platform.edits("/data/none/none", "two", "x"), Err(Fault::NotFound));
+        assert_eq!(platform.edits("/data/own/log", "secret", "x"), Err(Fault::Reserved));
+        assert_eq!(platform.edits("/docs/kept.md", "kept", "x"), Err(Fault::ReadOnly));
+        let full = now(platform.edit("/data/a", b"one", b"1", Journal { record: 4, room: 16 }));
+        assert_eq!(full, Err(Fault::JournalFull));
+        assert_eq!(platform.all("/data/a").unwrap(), b"one two two three");
+        assert_eq!(journaled(4), None);
+        let journal = Journal { record: 5, room: 17 };
+        let written = now(platform.edit("/data/a", b"two two", b"2", journal)).unwrap();
+        assert_eq!(written, Written { created: false, displaced: 17, length: 11 });
+        assert_eq!(platform.all("/data/a").unwrap(), b"one 2 three");
+        assert_eq!(journaled(5).unwrap(), b"one two two three");
+        platform.put("/data/b", b"aaa", Mode::Create).unwrap();
+        assert_eq!(platform.edits("/data/b", "aa", "x"), Err(Fault::Ambiguous), "they overlap");
+        assert_eq!(platform.edits("/data/b", "aaa", "").unwrap().length, 0);
+        assert_eq!(platform.all("/data/b").unwrap(), b"");
+    }
+
+    searches_name_line_and_column(platform, _journaled) {
+        for (name, text) in [
+            ("b/deep/z.md", "x\nfour needle\n"),
+            ("a.md", "no\nthe needle, a needle\n\nneedle"),
+            ("b.md", "née\u{1}dle"),
+            ("b/a.md", "\u{e9}needle"),
+        ] {
+            platform.put(&format!("/data/{name}"), text.as_bytes(), Mode::Create).unwrap();
+        }
+        let hit = |path: &str, line: u32, column: u32, text: &str| {
+            json!({"path": path, "line": line, "column": column, "text": text})
+        };
+        let all = [
+            hit("/data/a.md", 2, 5, "the needle, a needle"),
+            hit("/data/a.md", 2, 15, "the needle, a needle"),
+            hit("/data/a.md", 4, 1, "needle"),
+            hit("/data/b/a.md", 1, 3, "\u{e9}needle"),
+            hit("/data/b/deep/z.md", 2, 6, "four needle"),
+        ];
+        let found = platform.finds("/data", "needle", 0).unwrap();
+        assert_eq!(found, json!({"hits": all, "next": null, "skipped": 0}));
+        let file = platform.finds("/data/b/a.md", "needle", 0).unwrap();
+        assert_eq!(file, json!({"hits": [all.get(3)], "next": null, "skipped": 0}));
+        let rest = platform.finds("/data", "needle", 8).unwrap();
+        assert_eq!(hits(&rest), all.get(1..).unwrap(), "the first stands at byte 7");
+        let control = platform.finds("/data", "née\u{1}dle", 0).unwrap();
+        assert_eq!(hits(&control), [hit("/data/b.md", 1, 1, "née\u{1}dle")]);
+        let none = platform.finds("/data", "nowhere", 0).unwrap();
+        assert_eq!(none, json!({"hits": [], "next": null, "skipped": 0}));
+        assert_eq!(platform.finds("/data", "", 0), Err(Fault::NoMatch));
+        assert_eq!(platform.finds("/data/none", "x", 0), Err(Fault::NotFound));
+        assert_eq!(platform.finds("/data/own/log", "secret", 0), Err(Fault::Reserved));
+        assert!(hits(&platform.finds("/data", "secret", 0).unwrap()).is_empty());
+        assert_eq!(hits(&platform.finds("/", "kept", 0).unwrap()),
+            [hit("/docs/kept.md", 1, 1, "kept")]);
+    }
+
+    searches_see_what_they_may(platform, _journaled) {
+        for name in ["denied/a", "denied/b", "open/a", "open/secret", "passed/read"] {
+            platform.put(&format!("/data/{name}"), b"needle", Mode::Create).unwrap();
+        }
+        let eyes = |path: &str| match path {
+            "/data/denied" | "/data/open/secret" => Sight::Hidden,
+            "/data/passed" => Sight::Passed,
+            "/data/open/a" => Sight::Unspelled,
+            _ => Sight::Read,
+        };
+        let found = platform.finds_as("/data", "needle", 0, &eyes).unwrap();
+        let hit = json!({"path": "/data/passed/read", "line": 1, "column": 1, "text": "needle"});
+        assert_eq!(found, json!({"hits": [hit], "next": null, "skipped": 1}));
+        // The position does not count what is hidden: it would tell its size.
+        let rest = platform.finds_as("/data", "needle", 1, &eyes).unwrap();
+        assert!(hits(&rest).is_empty());
+    }
+
+    searches_go_on_where_they_ended(platform, _journaled) {
+        let mut want = Vec::new();
+        for file in 0..5_usize {
+            let lines = "a needle in a line\n".repeat(700);
+            platform.put(&format!("/data/{file}"), lines.as_bytes(), Mode::Create).unwrap();
+            want.extend((1..=700_u64).map(|line| (format!("/data/{file}"), line)));
+        }
+        let (mut got, mut from, mut pages) = (Vec::new(), Some(0), 0);
+        while let Some(at) = from {
+            let page = platform.finds("/data", "needle", at).unwrap();
+            let hits = hits(&page);
+            assert!(hits.len() <= 1000);
+            got.extend(hits.iter().map(|hit| {
+                let path = hit.get("path").and_then(Value::as_str).unwrap();
+                (path.to_owned(), hit.get("line").and_then(Value::as_u64).unwrap())
+            }));
+            (from, pages) = (page.get("next").and_then(Value::as_u64), pages + 1);
+        }
+        assert_eq!((got, pages), (want, 4));
+    }
+
+    long_lines_are_cut_around_the_hit(platform, _journaled) {
+        let line = format!("{}needle{}", "é".repeat(5000), "ü".repeat(5000));
+        platform.put("/data/a", line.as_bytes(), Mode::Create).unwrap();
+        let page = platform.finds("/data", "needle", 0).unwrap();
+        let hit = hits(&page).pop().unwrap();
+        assert_eq!((hit.get("line"), hit.get("column")), (Some(&json!(1)), Some(&json!(10_001))));
+        let text = hit.get("text").and_then(Value::as_str).unwrap();
+        assert!(text.len() < 300 && text.contains("éneedleü") && !text.contains('\u{fffd}'));
+        platform.put("/data/b", b"\xff\xfeneedle\xff", Mode::Create).unwrap();
+        let page = platform.finds("/data/b", "needle", 0).unwrap();
+        let text = hits(&page).pop().unwrap().get("text").cloned();
+        assert_eq!(text, Some(json!("\u{fffd}\u{fffd}needle\u{fffd}")));
+    }
+
     read_only_mounts_stay_as_they_are(platform, _journaled) {
         assert_eq!(platform.all("/docs/kept.md").unwrap(), b"kept");
         for mode in [Mode::Create, Mode::Replace, Mode::Append] {
@@ -195,14 +314,14 @@ on_both! {
         assert_eq!(platform.shift("/data/a", "/data/own/a"), Err(Fault::Reserved));
         assert_eq!(platform.shift("/data/own/log", "/data/log"), Err(Fault::Reserved));
         assert_eq!(platform.shift("/data/own", "/data/mine"), Err(Fault::Reserved));
-        assert_eq!(platform.shift("/data/d", "/data/d/two/d"), Err(Fault::Unsupported));
-        assert_eq!(platform.shift("/data", "/data2"), Err(Fault::Subtree));
+        assert_eq!(platform.shift("/data/d", "/data/d/two/d"), Err(Fault::Immovable));
+        assert_eq!(platform.shift("/data", "/data2"), Err(Fault::Immovable));
         platform.shift("/data/a", "/data/new/place/a").unwrap();
         assert_eq!(platform.all("/data/new/place/a").unwrap(), b"a");
         assert_eq!(platform.all("/data/a"), Err(Fault::NotFound));
 
         let asked = Mutex::new(Vec::new());
-        let moved = now(platform.rename("/data/d", "/data/e", &|from, to| {
+        let moved = now(platform.rename("/data/d", "/data/e", usual(), &|from, to| {
             asked.lock().unwrap().push(format!("{from} {to}"));
             true
         }));
@@ -219,11 +338,11 @@ on_both! {
         for name in ["d/a", "d/b/c", "d/z"] {
             platform.put(&format!("/data/{name}"), b"", Mode::Create).unwrap();
         }
-        let moved = now(platform.rename("/data/d", "/data/deep/e", &|from, _| !from.ends_with('c')));
+        let moved = now(platform.rename("/data/d", "/data/deep/e", usual(), &|from, _| !from.ends_with('c')));
         assert_eq!(moved, Err(Fault::Subtree));
-        let moved = now(platform.rename("/data/d", "/data/deep/e", &|_, to| to != "/data/deep/e/z"));
+        let moved = now(platform.rename("/data/d", "/data/deep/e", usual(), &|_, to| to != "/data/deep/e/z"));
         assert_eq!(moved, Err(Fault::Subtree));
-        assert_eq!(now(platform.remove("/data/d", &|path| path != "/data/d/z")),
+        assert_eq!(now(platform.remove("/data/d", usual(), &|path| path != "/data/d/z")),
             Err(Fault::Subtree));
         assert_eq!(platform.names("/data").unwrap(), ["d"], "nothing moved, no parent made");
         assert_eq!(platform.names("/data/d").unwrap(), ["a", "b", "z"]);
@@ -235,19 +354,34 @@ on_both! {
             platform.put(&format!("/data/{name}"), b"", Mode::Create).unwrap();
         }
         let asked = Mutex::new(Vec::new());
-        let removed = now(platform.remove("/data/d", &|path| {
+        let removed = now(platform.remove("/data/d", usual(), &|path| {
             asked.lock().unwrap().push(path.to_owned());
             true
         }));
-        assert_eq!(removed, Ok(()));
+        assert_eq!(removed, Ok(0));
         assert_eq!(*asked.lock().unwrap(), ["/data/d/a", "/data/d/b", "/data/d/b/c"]);
         assert_eq!(platform.names("/data").unwrap(), ["keep"]);
         assert_eq!(platform.take("/data/own"), Err(Fault::Reserved));
         for root in ["/data", "/"] {
-            assert_eq!(platform.take(root), Err(Fault::Subtree));
-            assert_eq!(platform.shift(root, "/data/x"), Err(Fault::Subtree));
+            assert_eq!(platform.take(root), Err(Fault::Immovable));
+            assert_eq!(platform.shift(root, "/data/x"), Err(Fault::Immovable));
         }
         platform.take("/data/keep").unwrap();
+        assert_eq!(platform.names("/data").unwrap(), Vec::<String>::new());
+    }
+
+    a_removal_fits_the_journal_or_is_not_made(platform, journaled) {
+        for (name, content) in [("d/a", "1234"), ("d/b/c", "567"), ("e", "12")] {
+            platform.put(&format!("/data/{name}"), content.as_bytes(), Mode::Create).unwrap();
+        }
+        let remove = |path, record, room| {
+            now(platform.remove(path, Journal { record, room }, &|_| true))
+        };
+        assert_eq!(remove("/data/d", 20, 6), Err(Fault::JournalFull));
+        assert_eq!(platform.names("/data/d").unwrap(), ["a", "b"]);
+        assert_eq!(remove("/data/d", 21, 7), Ok(7));
+        assert_eq!(remove("/data/e", 22, 2), Ok(2));
+        assert_eq!(journaled(22).unwrap(), b"12");
         assert_eq!(platform.names("/data").unwrap(), Vec::<String>::new());
     }
 
@@ -290,10 +424,18 @@ fn the_clock_and_the_screen() {
     now(memory.show(b"one ")).unwrap();
     now(memory.show(b"two")).unwrap();
     assert_eq!(memory.shown(), b"one two");
+    let asker = Asker { record: 3, integrity: Integrity::Ingested };
+    memory.answer(Ok(b"yes"));
+    memory.answer(Err(Fault::TimedOut));
+    let answers = [now(memory.ask(b"a?", asker)), now(memory.ask(b"b?", asker))];
+    assert_eq!(answers, [Ok(b"yes".to_vec()), Err(Fault::TimedOut)]);
+    assert_eq!(now(memory.ask(b"c?", asker)), Err(Fault::Closed));
+    assert_eq!(memory.asked().first(), Some(&(b"a?".to_vec(), asker)));
 
     let stage = Stage::new();
     assert!(stage.disk.now_ms() > 1_700_000_000_000);
     now(stage.disk.show(b"one ")).unwrap();
     now(stage.disk.show(b"two")).unwrap();
     assert_eq!(*stage.shown.lock().unwrap(), b"one two");
+    assert_eq!(now(stage.disk.ask(b"a?", asker)), Ok(b"a?".to_vec()), "the screen answers");
 }

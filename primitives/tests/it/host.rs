@@ -18,26 +18,30 @@ use std::{
 use synapse_primitives::{
     Fault, Platform,
     disk::{Disk, DiskError, Identity},
+    journal,
     mounts::{Access, MountError},
-    platform::{Kind, Mode, PART_PREFIX},
+    platform::{Journal, KEPT_PREFIX, Kind, Mode, PART_PREFIX},
 };
 use tempfile::TempDir;
 
-use crate::stage::{Calls, Shown, Stage, dir, entry, mount, names_in, now};
+use crate::stage::{Calls, Shown, Stage, dir, entry, mount, names_in, now, usual};
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 #[test]
-fn names_that_are_not_text_are_counted_and_hold_their_tree() {
+fn names_that_are_not_text_are_shown_and_hold_their_tree() {
     let stage = Stage::new();
     let crooked = stage.data("").join(OsStr::from_bytes(b"bad\xff"));
     fs::write(&crooked, "x").unwrap();
     fs::create_dir(stage.data("tree")).unwrap();
     fs::write(stage.data("tree").join(OsStr::from_bytes(b"\xc3\x28")), "x").unwrap();
     let listed = stage.disk.page("/data", "", 9).unwrap();
-    assert_eq!((listed.entries.len(), listed.unnamed), (1, 1));
+    let shown = [entry("bad\\xff", Kind::File, 1), entry("tree", Kind::Directory, 0)];
+    assert_eq!(listed.entries, shown);
+    let page = stage.disk.page("/data", "bad\\xff", 9).unwrap();
+    assert_eq!(page.entries, [entry("tree", Kind::Directory, 0)], "shown once");
     assert_eq!(stage.disk.take("/data/tree"), Err(Fault::NameNotText));
     assert_eq!(stage.disk.shift("/data/tree", "/data/b"), Err(Fault::NameNotText));
     assert!(crooked.exists() && stage.data("tree").exists());
@@ -61,7 +65,8 @@ fn a_sparse_file_of_ten_gib_is_not_read_whole() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert_eq!(stage.on_host("data"), ["sparse"]);
     stage.disk.shift("/data/sparse", "/data/moved").unwrap();
-    stage.disk.take("/data/moved").unwrap();
+    assert_eq!(stage.disk.take("/data/moved"), Err(Fault::JournalFull));
+    assert_eq!(stage.on_host("data"), ["moved"]);
 }
 
 #[test]
@@ -137,13 +142,13 @@ fn a_leftover_of_a_crash_is_hidden_and_harmless() {
     fs::write(&left, "half").unwrap();
     fs::write(stage.data("dir/a"), "old").unwrap();
     let listed = stage.disk.page("/data/dir", "", 9).unwrap();
-    assert_eq!((listed.entries.len(), listed.unnamed, listed.more), (1, 0, false));
+    assert_eq!((listed.entries.len(), listed.more), (1, false));
     assert_eq!(stage.disk.all(&format!("/data/dir/{name}")), Err(Fault::Reserved));
     stage.disk.put("/data/dir/a", b"new", Mode::Replace).unwrap();
     assert_eq!(fs::read(&left).unwrap(), b"half");
     stage.disk.shift("/data/dir", "/data/moved").unwrap();
-    let asked = now(stage.disk.remove("/data/moved", &|path| path == "/data/moved/a"));
-    assert_eq!(asked, Ok(()), "the leftover goes unasked");
+    let asked = now(stage.disk.remove("/data/moved", usual(), &|path| path == "/data/moved/a"));
+    assert_eq!(asked, Ok(7), "the leftover goes unasked");
     assert_eq!(stage.on_host("data"), Vec::<String>::new());
 }
 
@@ -164,9 +169,10 @@ fn without_a_journal_there_is_no_room() {
     let mounts = vec![mount("/data", scratch.path(), Access::ReadWrite)];
     let disk = Disk::new(mounts, &[], None, Box::new(Shown::default())).unwrap();
     disk.put("/data/a", b"", Mode::Create).unwrap();
-    assert_eq!(disk.put("/data/a", b"x", Mode::Replace).unwrap().displaced, 0, "nothing was lost");
     assert_eq!(disk.put("/data/a", b"y", Mode::Replace), Err(Fault::JournalFull));
-    assert_eq!(disk.all("/data/a").unwrap(), b"x");
+    assert_eq!(disk.take("/data/a"), Err(Fault::JournalFull));
+    disk.shift("/data/a", "/data/b").unwrap();
+    assert_eq!(disk.all("/data/b").unwrap(), b"");
 }
 
 #[test]
@@ -189,6 +195,19 @@ fn a_disk_that_cannot_be_safe_does_not_start() {
     assert_eq!(start(&["/a", "/b"], &[], None), Ok(()));
 }
 
+/// What some work comes to, and the least that it took: others work here too.
+fn quickest<T>(work: impl Fn() -> T) -> (T, Duration) {
+    let timed = || {
+        let begun = Instant::now();
+        let done = work();
+        (done, begun.elapsed())
+    };
+    let (_, first) = timed();
+    let (_, second) = timed();
+    let (done, third) = timed();
+    (done, first.min(second).min(third))
+}
+
 #[test]
 fn a_large_directory_is_not_quadratic() {
     let stage = Stage::new();
@@ -199,23 +218,37 @@ fn a_large_directory_is_not_quadratic() {
             fs::write(folder.join(format!("{:08x}", number.wrapping_mul(0x9e37_79b1))), "")
                 .unwrap();
         }
-        let begun = Instant::now();
-        let names = stage.disk.names(&format!("/data/d{count}")).unwrap();
-        let whole = begun.elapsed();
+        let (names, whole) = quickest(|| stage.disk.names(&format!("/data/d{count}")).unwrap());
         assert_eq!(names.len(), usize::try_from(count).unwrap());
         assert!(names.is_sorted());
-        let begun = Instant::now();
-        let after = names.get(99).unwrap();
-        let page = stage.disk.page(&format!("/data/d{count}"), after, 100).unwrap();
-        assert_eq!(page.entries.first().map(|entry| &entry.name), names.get(100));
-        assert_eq!((page.entries.len(), page.more), (100, true));
-        (whole, begun.elapsed())
+        // A directory that changed just now is read for each page.
+        std::thread::sleep(Duration::from_millis(2100));
+        let (paged, paged_in) = quickest(|| {
+            let (mut after, mut paged) = (String::new(), Vec::new());
+            loop {
+                let page = stage.disk.page(&format!("/data/d{count}"), &after, 100).unwrap();
+                let full = page.entries.len() == 100 && paged.len() + 100 < names.len();
+                assert_eq!(page.more, full);
+                paged.extend(page.entries.into_iter().map(|entry| entry.name));
+                if !page.more {
+                    break paged;
+                }
+                after.clone_from(paged.last().unwrap());
+            }
+        });
+        assert_eq!(paged, names);
+        fs::write(folder.join("00"), "").unwrap();
+        let new = stage.disk.page(&format!("/data/d{count}"), "", 1).unwrap();
+        assert_eq!(new.entries, [entry("00", Kind::File, 0)], "a change is seen at once");
+        (whole, paged_in)
     };
-    let (small, _) = fill(10_000);
-    let (large, page) = fill(100_000);
-    println!("10,000 entries {small:?}, 100,000 entries {large:?}, a page of them {page:?}");
-    assert!(large < small.max(Duration::from_millis(20)) * 40, "{small:?} {large:?}");
-    assert!(page < Duration::from_secs(1), "{page:?}");
+    let (small, small_pages) = fill(10_000);
+    let (large, large_pages) = fill(100_000);
+    println!("10,000 entries {small:?}, in pages {small_pages:?}");
+    println!("100,000 entries {large:?}, in pages {large_pages:?}");
+    let most = |small: Duration| small.max(Duration::from_millis(20)) * 40;
+    assert!(large < most(small), "{small:?} {large:?}");
+    assert!(large_pages < most(small_pages), "{small_pages:?} {large_pages:?}");
 }
 
 /// A file system of its own, gone with the value.
@@ -260,13 +293,73 @@ fn a_full_disk_loses_nothing() {
     let big = vec![b'n'; 200 << 10];
     assert_eq!(disk.put("/data/new/parents/file", &big, Mode::Create), Err(Fault::NoSpace));
     assert_eq!(disk.put("/data/old", &big, Mode::Append), Err(Fault::NoSpace));
-    assert_eq!(disk.put("/data/old", b"x", Mode::Replace), Err(Fault::JournalFull));
+    assert_eq!(disk.put("/data/old", &big, Mode::Replace), Err(Fault::NoSpace));
+    assert_eq!(disk.edits("/data/old", "o", "n"), Err(Fault::Ambiguous));
     disk.put("/data/tiny", b"tiny", Mode::Create).unwrap();
     assert_eq!(disk.put("/data/tiny", &big, Mode::Replace), Err(Fault::NoSpace));
     assert_eq!(names_in(&small), ["old", "tiny"], "no unfinished file, no new directory");
-    assert_eq!(names_in(&journal), Vec::<String>::new());
     assert_eq!(fs::read(small.join("old")).unwrap(), old);
-    assert_eq!(disk.all("/data/tiny").unwrap(), b"tiny");
+
+    // A journal that cannot say what is to be done lets nothing be done.
+    let filler = journal.join("filler");
+    let full = fs::write(&filler, vec![0; 64 << 10]);
+    assert!(full.is_err(), "the index has a page of it");
+    let room_left = (0..500).find(|turn| {
+        let (a, b) = (format!("/data/{turn}"), format!("/data/{}", turn + 1));
+        disk.shift(if *turn == 0 { "/data/tiny" } else { &a }, &b).is_err()
+    });
+    let name = format!("{}", room_left.expect("64 KiB hold no 500 entries of a full disk"));
+    let tiny = format!("/data/{name}");
+    assert_eq!(disk.shift(&tiny, "/data/moved"), Err(Fault::JournalFull));
+    assert_eq!(disk.put(&tiny, b"x", Mode::Replace), Err(Fault::JournalFull));
+    assert_eq!(disk.put(&tiny, b"x", Mode::Append), Err(Fault::JournalFull));
+    assert_eq!(disk.put("/data/new/file", b"x", Mode::Create), Err(Fault::JournalFull));
+    assert_eq!(disk.take(&tiny), Err(Fault::JournalFull));
+    assert_eq!(names_in(&small), [&name, "old"], "nothing kept, nothing moved, nothing made");
+    assert_eq!(disk.all(&tiny).unwrap(), b"tiny");
+    fs::remove_file(&filler).unwrap();
+    disk.shift(&tiny, "/data/moved").unwrap();
+    let entries = journal::read(&fs::read(journal.join("index")).unwrap()).unwrap().entries;
+    assert_eq!(entries.last().unwrap().to.as_deref(), Some("/data/moved"), "no half line before");
+}
+
+#[test]
+fn what_another_file_system_loses_is_kept_on_it() {
+    if !is_root() {
+        println!("NOT TRIED: a folder on another file system, for only root may mount one");
+        return;
+    }
+    let scratch = TempDir::new().unwrap();
+    let (other, journal) = (scratch.path().join("other"), scratch.path().join("journal"));
+    fs::create_dir(&other).unwrap();
+    fs::create_dir(&journal).unwrap();
+    let _other = Mounted::at(&other, &["-t", "tmpfs", "-o", "size=256k", "tmpfs"]);
+    let mounts = vec![mount("/data", &other, Access::ReadWrite)];
+    let disk = Disk::new(mounts, &[], Some(dir(&journal)), Box::new(Shown::default())).unwrap();
+    fs::create_dir(other.join("tree")).unwrap();
+    fs::write(other.join("tree/file"), "old").unwrap();
+    fs::write(other.join("file"), "old").unwrap();
+    disk.put_as("/data/file", b"new", Mode::Replace, 7, 99).unwrap();
+    assert_eq!(now(disk.remove("/data/tree", Journal { record: 8, room: 99 }, &|_| true)), Ok(3));
+    let names = names_in(&other);
+    assert!(names.iter().any(|name| name.starts_with(KEPT_PREFIX)), "{names:?}");
+    assert_eq!(disk.names("/data").unwrap(), ["file"], "a guest does not see it");
+    let hidden = names.first().unwrap();
+    assert_eq!(disk.all(&format!("/data/{hidden}/7")), Err(Fault::Reserved));
+    assert_eq!(names_in(&other.join(hidden)), ["7", "8"]);
+    assert_eq!(fs::read(other.join(hidden).join("7")).unwrap(), b"old");
+    assert_eq!(fs::read(other.join(hidden).join("8/file")).unwrap(), b"old");
+
+    // A run over a folder above leaves that directory where it is.
+    let outer = Disk::new(
+        vec![mount("/outer", scratch.path(), Access::ReadWrite)],
+        &[],
+        None,
+        Box::new(Shown::default()),
+    );
+    let outer = outer.unwrap();
+    assert_eq!(outer.names("/outer/other").unwrap(), ["file"]);
+    assert_eq!(outer.all(&format!("/outer/other/{hidden}/7")), Err(Fault::Reserved));
 }
 
 #[test]
@@ -358,7 +451,7 @@ fn the_hosts_permissions_hold() {
     assert_eq!(disk.all("/data/unreadable").map(|_| ()), refused);
     assert_eq!(fs::read(stage.data("closed/file")).unwrap(), b"old");
     assert_eq!(fs::read(stage.data("readonly")).unwrap(), b"old");
-    assert_eq!(stage.on_host("journal"), Vec::<String>::new());
+    assert_eq!(stage.on_host("journal"), ["index"]);
     mode("closed", 0o755);
     mode("sealed", 0o755);
     println!("tried without root");

@@ -6,3 +6,4 @@ mod both;
 mod host;
 mod hostile;
 mod stage;
+mod undo;

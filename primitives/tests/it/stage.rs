@@ -3,6 +3,7 @@
 use core::{
     future::Future,
     pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
     task::{Context, Poll, Waker},
 };
 use std::{
@@ -11,11 +12,13 @@ use std::{
 };
 
 use cap_std::{ambient_authority, fs::Dir};
+use serde_json::Value;
 use synapse_primitives::{
     Fault, Platform,
     disk::{Disk, Identity, Mount, Screen},
     mounts::Access,
-    platform::{Entry, Journal, Kind, Listing, Mode, Written},
+    platform::{Asker, Entry, Journal, Kind, Listing, Mode, Written},
+    search::{Eyes, Sight, search},
 };
 use tempfile::TempDir;
 
@@ -42,6 +45,11 @@ impl Screen for Shown {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(())
     }
+
+    /// Answers with the question.
+    fn ask(&self, question: &[u8], _: Asker) -> Result<Vec<u8>, Fault> {
+        Ok(question.to_vec())
+    }
 }
 
 pub(crate) fn dir(path: &Path) -> Dir {
@@ -49,7 +57,7 @@ pub(crate) fn dir(path: &Path) -> Dir {
 }
 
 pub(crate) fn mount(root: &str, path: &Path, access: Access) -> Mount {
-    Mount { root: root.to_owned(), dir: dir(path), access }
+    Mount { root: root.to_owned(), host: path.to_str().unwrap().to_owned(), dir: dir(path), access }
 }
 
 impl Stage {
@@ -57,9 +65,18 @@ impl Stage {
         Self::with(|_| Vec::new())
     }
 
+    /// In memory where the host has a place for that: many changes, each synced.
+    pub(crate) fn quick() -> Self {
+        let memory = TempDir::new_in("/dev/shm").or_else(|_| TempDir::new()).unwrap();
+        Self::in_scratch(memory, |_| Vec::new())
+    }
+
     /// Sets the folder up first; what `prepare` names is Synapse's own.
     pub(crate) fn with(prepare: impl FnOnce(&Path) -> Vec<PathBuf>) -> Self {
-        let scratch = TempDir::new().unwrap();
+        Self::in_scratch(TempDir::new().unwrap(), prepare)
+    }
+
+    fn in_scratch(scratch: TempDir, prepare: impl FnOnce(&Path) -> Vec<PathBuf>) -> Self {
         for name in ["data", "docs", "journal"] {
             std::fs::create_dir(scratch.path().join(name)).unwrap();
         }
@@ -76,6 +93,10 @@ impl Stage {
         let screen = Box::new(Shown(Arc::clone(&shown)));
         let disk = Disk::new(mounts, &own, journal, screen).unwrap();
         Self { disk, shown, scratch }
+    }
+
+    pub(crate) fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 
     pub(crate) fn data(&self, inner: &str) -> PathBuf {
@@ -100,6 +121,12 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
+/// A record of its own, and room enough.
+pub(crate) fn usual() -> Journal {
+    static RECORD: AtomicU64 = AtomicU64::new(1000);
+    Journal { record: RECORD.fetch_add(1, Ordering::Relaxed), room: 1 << 20 }
+}
+
 /// The calls with their usual arguments.
 pub(crate) trait Calls: Platform {
     fn all(&self, path: &str) -> Result<Vec<u8>, Fault> {
@@ -107,7 +134,8 @@ pub(crate) trait Calls: Platform {
     }
 
     fn put(&self, path: &str, content: &[u8], mode: Mode) -> Result<Written, Fault> {
-        self.put_as(path, content, mode, 1, 1 << 20)
+        let Journal { record, room } = usual();
+        self.put_as(path, content, mode, record, room)
     }
 
     fn put_as(
@@ -121,12 +149,32 @@ pub(crate) trait Calls: Platform {
         now(self.write(path, content, mode, Journal { record, room }))
     }
 
+    fn edits(&self, path: &str, old: &str, new: &str) -> Result<Written, Fault> {
+        now(self.edit(path, old.as_bytes(), new.as_bytes(), usual()))
+    }
+
+    /// A page of a search that may see everything.
+    fn finds(&self, root: &str, text: &str, from: u64) -> Result<Value, Fault>
+    where
+        Self: Sized,
+    {
+        self.finds_as(root, text, from, &|_| Sight::Read)
+    }
+
+    fn finds_as(&self, root: &str, text: &str, from: u64, eyes: Eyes<'_>) -> Result<Value, Fault>
+    where
+        Self: Sized,
+    {
+        let page = now(search(self, root, text.as_bytes(), from, eyes))?;
+        Ok(serde_json::from_str(&page).unwrap())
+    }
+
     fn shift(&self, from: &str, to: &str) -> Result<(), Fault> {
-        now(self.rename(from, to, &|_, _| true))
+        now(self.rename(from, to, usual(), &|_, _| true))
     }
 
     fn take(&self, path: &str) -> Result<(), Fault> {
-        now(self.remove(path, &|_| true))
+        now(self.remove(path, usual(), &|_| true)).map(|_| ())
     }
 
     fn names(&self, path: &str) -> Result<Vec<String>, Fault> {
@@ -148,4 +196,8 @@ impl<P: Platform> Calls for P {}
 
 pub(crate) fn entry(name: &str, kind: Kind, size: u64) -> Entry {
     Entry { name: name.to_owned(), kind, size, modified_ms: 0 }
+}
+
+pub(crate) fn hits(page: &Value) -> Vec<Value> {
+    page.get("hits").and_then(Value::as_array).cloned().unwrap()
 }

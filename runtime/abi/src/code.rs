@@ -8,28 +8,15 @@
 //! Sentences for people: `synapse why` writes them from the record.
 
 macro_rules! codes {
-    ($(#[$outer:meta])* $name:ident { $($(#[$meta:meta])* $variant:ident = $number:literal $text:literal,)* }) => {
-        $(#[$outer])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        #[repr(u16)]
-        pub enum $name { $($(#[$meta])* $variant = $number,)* }
+    ($(#[$outer:meta])* $name:ident {
+        $($(#[$meta:meta])* $variant:ident = $number:literal $text:literal,)*
+    }) => {
+        crate::numbered! {
+            $(#[$outer])*
+            pub enum $name: u16 { $($(#[$meta])* $variant = $number,)* }
+        }
 
         impl $name {
-            /// Every code of this kind, in order of number.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// The stable number.
-            #[must_use]
-            pub const fn number(self) -> u16 {
-                match self { $(Self::$variant => $number,)* }
-            }
-
-            /// The code with this number, if there is one.
-            #[must_use]
-            pub const fn from_number(number: u16) -> Option<Self> {
-                match number { $($number => Some(Self::$variant),)* _ => None }
-            }
-
             /// A short name, for people and for `--json`.
             #[must_use]
             pub const fn name(self) -> &'static str {
@@ -158,6 +145,10 @@ codes! {
         NoRoom = 529 "no room for held values",
         /// A name below the target is not UTF-8.
         NameNotText = 530 "name is not text",
+        /// The call was executed, but the log could not take what came of it.
+        Unrecorded = 531 "done, not recorded",
+        /// A name resolved to an address that the grant does not cover.
+        Address = 532 "address out of scope",
     }
 }
 

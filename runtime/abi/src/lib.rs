@@ -21,6 +21,8 @@
 //! Parsing and deciding (`synapse-boundary`), executing (`synapse-primitives`).
 #![no_std]
 
+mod numbered;
+
 pub mod code;
 pub mod limits;
 pub mod registry;

@@ -34,7 +34,7 @@ pub const HELD: usize = 64;
 /// Digits of a Uint; the largest is 999,999,999,999,999.
 pub const UINT_DIGITS: usize = 15;
 /// Uses that one warrant may ask for.
-pub const USES: u64 = 64;
+pub const USES: u8 = 64;
 
 /// Bytes of a reply's payload. What is longer comes held or in pieces.
 pub const REPLY: usize = 1 << 20;

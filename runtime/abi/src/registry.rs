@@ -11,43 +11,12 @@
 //! # Not here
 //! What a class means for a call (gate 3), what a target may be (gate 4).
 
+use crate::reply::Form;
+
 /// How many primitives there are.
 pub const COUNT: usize = 26;
 /// How many of them are destructive whatever their arguments.
 pub const DESTRUCTIVE: usize = 5;
-
-/// One of the 26 primitives; the discriminant is its id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[expect(missing_docs, reason = "each row of REGISTRY says what its primitive does")]
-pub enum Primitive {
-    ConsoleWrite = 0,
-    ConsoleAsk,
-    ClockRead,
-    FsRead,
-    FsWrite,
-    FsEdit,
-    FsList,
-    FsSearch,
-    FsMove,
-    FsDelete,
-    ValueRead,
-    ValuePick,
-    ModelGenerate,
-    AgentSpawn,
-    AgentWait,
-    ChannelCreate,
-    ChannelWrite,
-    ChannelRead,
-    ChannelClose,
-    ChannelGrant,
-    NetListen,
-    NetAccept,
-    NetHttpGet,
-    NetHttpPost,
-    ToolUse,
-    ToolCommit,
-}
 
 /// What an argument may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,12 +84,16 @@ pub enum Role {
 /// One argument of a primitive.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
-    /// Its key in the sentence.
+    /// Its name.
     pub name: &'static str,
+    /// Its key as a sentence has it: the name in quotes, and a colon.
+    pub key: &'static str,
     /// What it may hold.
     pub ty: Type,
     /// What it is for.
     pub role: Role,
+    /// For a target path: what the grant must give.
+    pub needs: Rights,
 }
 
 /// Whether calling the primitive is destructive whatever its arguments.
@@ -154,19 +127,6 @@ pub enum Ingest {
     Yes,
 }
 
-/// What a successful reply's payload is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// No bytes.
-    Nothing,
-    /// Bytes as they are.
-    Bytes,
-    /// UTF-8 JSON of the schema in `docs/abi.md`.
-    Json,
-    /// The number of a handle: eight bytes, little-endian.
-    Handle,
-}
-
 /// One row of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -185,239 +145,123 @@ pub struct Row {
     /// What may come in.
     pub ingest: Ingest,
     /// What it answers.
-    pub reply: Reply,
+    pub reply: Form,
 }
 
-/// Milliseconds are written as a Uint.
-const TIMEOUT: Argument = param("timeout", Type::Uint);
+/// What a grant must give for a path that a call names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rights(u8);
 
-const fn arg(name: &'static str, ty: Type, role: Role) -> Argument {
-    Argument { name, ty, role }
-}
-const fn target(name: &'static str, ty: Type) -> Argument {
-    arg(name, ty, Role::Target)
-}
-const fn param(name: &'static str, ty: Type) -> Argument {
-    arg(name, ty, Role::Parameter)
-}
-const fn content(name: &'static str, ty: Type) -> Argument {
-    arg(name, ty, Role::Content)
-}
-const fn handle(name: &'static str, kind: Kind) -> Argument {
-    arg(name, Type::Handle(kind), Role::Handle)
+impl Rights {
+    /// Nothing.
+    pub const NONE: Self = Self(0);
+    /// See the names in a directory.
+    pub const LIST: Self = Self(1);
+    /// Read bytes.
+    pub const READ: Self = Self(2);
+    /// Make, change or receive a name.
+    pub const WRITE: Self = Self(4);
+    /// Take a name away.
+    pub const DELETE: Self = Self(8);
+
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `needed` are here.
+    #[must_use]
+    pub const fn cover(self, needed: Self) -> bool {
+        needed.0 & !self.0 == 0
+    }
 }
 
-const fn row(
-    primitive: Primitive,
-    name: &'static str,
-    summary: &'static str,
-    arguments: &'static [Argument],
-    flags: (Harm, Egress, Ingest, Reply),
-) -> Row {
-    let (harm, egress, ingest, reply) = flags;
-    Row { primitive, name, summary, arguments, harm, egress, ingest, reply }
+/// `Primitive "name" [role argument: Type(of) RIGHTS, …] Harm Egress Ingest Reply "summary";`
+macro_rules! registry {
+    ($($primitive:ident $name:literal
+        [$($role:ident $argument:ident: $ty:ident $(($($of:tt)+))? $($right:ident)?),*]
+        $harm:ident $egress:ident $ingest:ident $reply:ident $summary:literal;)*) => {
+        /// One of the 26 primitives; the discriminant is its id.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Primitive { $(#[doc = $summary] $primitive,)* }
+
+        /// The registry, in order of id.
+        pub static REGISTRY: [Row; COUNT] = [$(Row {
+            primitive: Primitive::$primitive,
+            name: $name,
+            summary: $summary,
+            arguments: &[$(Argument {
+                name: stringify!($argument),
+                key: concat!("\"", stringify!($argument), "\":"),
+                ty: Type::$ty $(($($of)+))?,
+                role: Role::$role,
+                needs: registry!(@rights $($right)?),
+            }),*],
+            harm: Harm::$harm,
+            egress: Egress::$egress,
+            ingest: Ingest::$ingest,
+            reply: Form::$reply,
+        },)*];
+    };
+    (@rights) => { Rights::NONE };
+    (@rights $right:ident) => { Rights::$right };
 }
 
-use Egress::{Always, ByPeer, Never};
-use Harm::{Destructive, Journaled, None as Harmless};
-use Ingest::{No, Yes};
-use Reply::{Bytes, Handle as Number, Json, Nothing};
-
-/// The registry, in order of id.
-pub static REGISTRY: [Row; COUNT] = [
-    row(
-        Primitive::ConsoleWrite,
-        "console_write",
-        "show text to the human",
-        &[content("content", Type::Content)],
-        (Harmless, Never, No, Nothing),
-    ),
-    row(
-        Primitive::ConsoleAsk,
-        "console_ask",
-        "ask the human one question",
-        &[content("question", Type::Content)],
-        (Harmless, Never, No, Bytes),
-    ),
-    row(Primitive::ClockRead, "clock_read", "read the clock", &[], (Harmless, Never, No, Json)),
-    row(
-        Primitive::FsRead,
-        "fs_read",
-        "read bytes of a file",
-        &[target("path", Type::Path), param("offset", Type::Uint), param("length", Type::Uint)],
-        (Harmless, Never, Yes, Bytes),
-    ),
-    row(
-        Primitive::FsWrite,
-        "fs_write",
-        "write a whole file, or its end",
-        &[
-            target("path", Type::Path),
-            content("content", Type::Content),
-            param("mode", Type::Choice(&["create", "replace", "append"])),
-        ],
-        (Journaled, Never, No, Nothing),
-    ),
-    row(
-        Primitive::FsEdit,
-        "fs_edit",
-        "replace the one place where a text stands",
-        &[target("path", Type::Path), content("old", Type::Content), content("new", Type::Content)],
-        (Journaled, Never, Yes, Nothing),
-    ),
-    row(
-        Primitive::FsList,
-        "fs_list",
-        "list a directory",
-        &[target("path", Type::Path), param("after", Type::Text), param("limit", Type::Uint)],
-        (Harmless, Never, Yes, Json),
-    ),
-    row(
-        Primitive::FsSearch,
-        "fs_search",
-        "find a literal text below a directory",
-        &[target("path", Type::Path), param("text", Type::Text), param("offset", Type::Uint)],
-        (Harmless, Never, Yes, Json),
-    ),
-    row(
-        Primitive::FsMove,
-        "fs_move",
-        "move a file or a directory to a free name",
-        &[target("from", Type::Path), target("to", Type::Path)],
-        (Journaled, Never, No, Nothing),
-    ),
-    row(
-        Primitive::FsDelete,
-        "fs_delete",
-        "delete a file, or a directory and all below it",
-        &[target("path", Type::Path)],
-        (Destructive, Never, No, Nothing),
-    ),
-    row(
-        Primitive::ValueRead,
-        "value_read",
-        "release bytes of a held value",
-        &[handle("value", Kind::Value), param("offset", Type::Uint), param("length", Type::Uint)],
-        (Harmless, Never, Yes, Bytes),
-    ),
-    row(
-        Primitive::ValuePick,
-        "value_pick",
-        "refine a held value without seeing it",
-        &[handle("value", Kind::Value), arg("selector", Type::Selector, Role::Selector)],
-        (Harmless, Never, No, Number),
-    ),
-    row(
-        Primitive::ModelGenerate,
-        "model_generate",
-        "have a model continue a prompt",
-        &[
-            content("prompt", Type::Prompt),
-            param("grammar", Type::Choice(&["text", "sentence", "json"])),
-            param("max_tokens", Type::Uint),
-        ],
-        (Harmless, ByPeer, Yes, Bytes),
-    ),
-    row(
-        Primitive::AgentSpawn,
-        "agent_spawn",
-        "start a child with less authority",
-        &[
-            target("package", Type::Name),
-            content("task", Type::Content),
-            param("grant", Type::Literal),
-        ],
-        (Harmless, Never, No, Number),
-    ),
-    row(
-        Primitive::AgentWait,
-        "agent_wait",
-        "wait for a child's report",
-        &[handle("agent", Kind::Agent), TIMEOUT],
-        (Harmless, Never, Yes, Bytes),
-    ),
-    row(
-        Primitive::ChannelCreate,
-        "channel_create",
-        "make two ends of a channel",
-        &[param("kind", Type::Choice(&["bytes", "messages"]))],
-        (Harmless, Never, No, Json),
-    ),
-    row(
-        Primitive::ChannelWrite,
-        "channel_write",
-        "send on a channel",
-        &[handle("channel", Kind::Channel), content("content", Type::Content)],
-        (Harmless, ByPeer, No, Nothing),
-    ),
-    row(
-        Primitive::ChannelRead,
-        "channel_read",
-        "receive from a channel",
-        &[handle("channel", Kind::Channel), param("max", Type::Uint), TIMEOUT],
-        (Harmless, Never, Yes, Bytes),
-    ),
-    row(
-        Primitive::ChannelClose,
-        "channel_close",
-        "close a handle; on a child, end it",
-        &[handle("channel", Kind::Any)],
-        (Harmless, Never, No, Nothing),
-    ),
-    row(
-        Primitive::ChannelGrant,
-        "channel_grant",
-        "move a channel end to a child",
-        &[handle("channel", Kind::Channel), handle("to", Kind::Agent)],
-        (Destructive, Never, No, Nothing),
-    ),
-    row(
-        Primitive::NetListen,
-        "net_listen",
-        "listen for connections",
-        &[target("host", Type::Host), target("port", Type::Port)],
-        (Destructive, Never, No, Number),
-    ),
-    row(
-        Primitive::NetAccept,
-        "net_accept",
-        "accept one connection",
-        &[handle("listener", Kind::Listener), TIMEOUT],
-        (Harmless, Never, No, Number),
-    ),
-    row(
-        Primitive::NetHttpGet,
-        "net_http_get",
-        "fetch a URL",
-        &[target("url", Type::Url), content("headers", Type::Json)],
-        (Harmless, Always, Yes, Bytes),
-    ),
-    row(
-        Primitive::NetHttpPost,
-        "net_http_post",
-        "send to a URL",
-        &[
-            target("url", Type::Url),
-            content("headers", Type::Json),
-            content("content", Type::Content),
-        ],
-        (Destructive, Always, Yes, Bytes),
-    ),
-    row(
-        Primitive::ToolUse,
-        "tool_use",
-        "use a connector's verb that reads, fetches or stores",
-        &[target("tool", Type::Name), param("arguments", Type::Json)],
-        (Harmless, Always, Yes, Bytes),
-    ),
-    row(
-        Primitive::ToolCommit,
-        "tool_commit",
-        "use a connector's verb that cannot be taken back",
-        &[target("tool", Type::Name), param("arguments", Type::Json)],
-        (Destructive, Always, Yes, Bytes),
-    ),
-];
+// Time-outs are in milliseconds.
+registry! {
+    ConsoleWrite "console_write" [Content content: Content] None Never No Nothing "show text to the human";
+    ConsoleAsk "console_ask" [Content question: Content] None Never No Bytes "ask the human one question";
+    ClockRead "clock_read" [] None Never No Json "read the clock";
+    FsRead "fs_read" [Target path: Path READ, Parameter offset: Uint, Parameter length: Uint]
+        None Never Yes Bytes "read bytes of a file";
+    FsWrite "fs_write"
+        [Target path: Path WRITE, Content content: Content, Parameter mode: Choice(&["create", "replace", "append"])]
+        Journaled Never No Nothing "write a whole file, or its end";
+    FsEdit "fs_edit" [Target path: Path WRITE, Content old: Content, Content new: Content]
+        Journaled Never Yes Nothing "replace the one place where a text stands";
+    FsList "fs_list" [Target path: Path LIST, Parameter after: Text, Parameter limit: Uint]
+        None Never Yes Json "list a directory";
+    FsSearch "fs_search" [Target path: Path READ, Parameter text: Text, Parameter offset: Uint]
+        None Never Yes Json "find a literal text below a directory";
+    FsMove "fs_move" [Target from: Path DELETE, Target to: Path WRITE]
+        Journaled Never No Nothing "move a file or a directory to a free name";
+    FsDelete "fs_delete" [Target path: Path DELETE]
+        Destructive Never No Nothing "delete a file, or a directory and all below it";
+    ValueRead "value_read" [Handle value: Handle(Kind::Value), Parameter offset: Uint, Parameter length: Uint]
+        None Never Yes Bytes "release bytes of a held value";
+    ValuePick "value_pick" [Handle value: Handle(Kind::Value), Selector selector: Selector]
+        None Never No Held "refine a held value without seeing it";
+    ModelGenerate "model_generate"
+        [Content prompt: Prompt, Parameter grammar: Choice(&["text", "sentence", "json"]), Parameter max_tokens: Uint]
+        None ByPeer Yes Bytes "have a model continue a prompt";
+    AgentSpawn "agent_spawn" [Target package: Name, Content task: Content, Parameter grant: Literal]
+        None Never No Handle "start a child with less authority";
+    AgentWait "agent_wait" [Handle agent: Handle(Kind::Agent), Parameter timeout: Uint]
+        None Never Yes Bytes "wait for a child's report";
+    ChannelCreate "channel_create" [Parameter kind: Choice(&["bytes", "messages"])]
+        None Never No Json "make two ends of a channel";
+    ChannelWrite "channel_write" [Handle channel: Handle(Kind::Channel), Content content: Content]
+        None ByPeer No Nothing "send on a channel";
+    ChannelRead "channel_read" [Handle channel: Handle(Kind::Channel), Parameter max: Uint, Parameter timeout: Uint]
+        None Never Yes Bytes "receive from a channel";
+    ChannelClose "channel_close" [Handle channel: Handle(Kind::Any)]
+        None Never No Nothing "close a handle; on a child, end it";
+    ChannelGrant "channel_grant" [Handle channel: Handle(Kind::Channel), Handle to: Handle(Kind::Agent)]
+        Destructive Never No Nothing "move a channel end to a child";
+    NetListen "net_listen" [Target host: Host, Target port: Port]
+        Destructive Never No Handle "listen for connections";
+    NetAccept "net_accept" [Handle listener: Handle(Kind::Listener), Parameter timeout: Uint]
+        None Never No Handle "accept one connection";
+    NetHttpGet "net_http_get" [Target url: Url, Content headers: Json] None Always Yes Bytes "fetch a URL";
+    NetHttpPost "net_http_post" [Target url: Url, Content headers: Json, Content content: Content]
+        Destructive Always Yes Bytes "send to a URL";
+    ToolUse "tool_use" [Target tool: Name, Parameter arguments: Json]
+        None Always Yes Bytes "use a connector's verb that reads, fetches or stores";
+    ToolCommit "tool_commit" [Target tool: Name, Parameter arguments: Json]
+        Destructive Always Yes Bytes "use a connector's verb that cannot be taken back";
+}
 
 #[expect(clippy::indexing_slicing, reason = "an index out of range fails the build")]
 const _: () = {
@@ -426,7 +270,7 @@ const _: () = {
     while id < COUNT {
         assert!(REGISTRY[id].primitive as usize == id, "ids are in order");
         assert!(REGISTRY[id].arguments.len() <= MAX_ARGUMENTS, "room for the arguments");
-        if let Destructive = REGISTRY[id].harm {
+        if let Harm::Destructive = REGISTRY[id].harm {
             destructive += 1;
         }
         id += 1;
@@ -469,7 +313,7 @@ impl Primitive {
     #[must_use]
     pub fn takes_warrant(self) -> bool {
         let row = self.row();
-        let effect = row.harm != Harm::None || row.egress == Always;
+        let effect = row.harm != Harm::None || row.egress == Egress::Always;
         effect && row.arguments.iter().any(|argument| argument.role == Role::Target)
     }
 }
@@ -486,7 +330,7 @@ mod tests {
             assert_eq!(usize::from(primitive.id()), id);
             assert_eq!(Primitive::from_id(primitive.id()), Some(primitive));
         }
-        let destructive: [bool; COUNT] = REGISTRY.map(|row| row.harm == Destructive);
+        let destructive: [bool; COUNT] = REGISTRY.map(|row| row.harm == Harm::Destructive);
         let expected = ["fs_delete", "channel_grant", "net_listen", "net_http_post", "tool_commit"];
         for (name, is) in names.iter().zip(destructive) {
             assert_eq!(expected.contains(name), is, "{name}");
@@ -499,15 +343,8 @@ mod tests {
     fn warrants_are_for_effects_with_a_target() {
         let taking = REGISTRY.iter().filter(|row| row.primitive.takes_warrant());
         let expected = [
-            "fs_write",
-            "fs_edit",
-            "fs_move",
-            "fs_delete",
-            "net_listen",
-            "net_http_get",
-            "net_http_post",
-            "tool_use",
-            "tool_commit",
+            "fs_write", "fs_edit", "fs_move", "fs_delete", "net_listen", "net_http_get",
+            "net_http_post", "tool_use", "tool_commit",
         ];
         assert!(taking.map(|row| row.name).eq(expected));
     }

@@ -7,71 +7,43 @@
 //! # Not here
 //! Labels: they stay with the kernel.
 
-use crate::registry::Reply;
-
 /// Version of the frame.
 pub const VERSION: u8 = 1;
 /// Bytes before the payload.
 pub const HEADER: usize = 4;
 
-/// What the payload is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Form {
-    /// Empty.
-    Nothing = 0,
-    /// Bytes as they are.
-    Bytes = 1,
-    /// UTF-8 JSON.
-    Json = 2,
-    /// A handle: its number, eight bytes, little-endian.
-    Handle = 3,
-    /// A held value: its number, eight bytes, little-endian.
-    Held = 4,
-}
-
-impl Form {
-    /// The form with this number.
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            0 => Some(Self::Nothing),
-            1 => Some(Self::Bytes),
-            2 => Some(Self::Json),
-            3 => Some(Self::Handle),
-            4 => Some(Self::Held),
-            _ => None,
-        }
+crate::numbered! {
+    /// What the payload is.
+    pub enum Form: u8 {
+        /// No bytes.
+        Nothing = 0,
+        /// Bytes as they are.
+        Bytes = 1,
+        /// UTF-8 JSON of the schema in `docs/abi.md`.
+        Json = 2,
+        /// The number of a handle: eight bytes, little-endian.
+        Handle = 3,
+        /// The number of a held value: eight bytes, little-endian.
+        Held = 4,
     }
 }
 
-impl From<Reply> for Form {
-    fn from(reply: Reply) -> Self {
-        match reply {
-            Reply::Nothing => Self::Nothing,
-            Reply::Bytes => Self::Bytes,
-            Reply::Json => Self::Json,
-            Reply::Handle => Self::Handle,
-        }
+crate::numbered! {
+    /// How far the caller's mark has risen, once the reply is released.
+    pub enum Mark: u8 {
+        /// Only the kernel's own words have been read.
+        System = 0,
+        /// The human's words too.
+        User = 1,
+        /// Something from outside.
+        Ingested = 2,
     }
-}
-
-/// How far the caller's mark has risen, once the reply is released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Mark {
-    /// Only the kernel's own words have been read.
-    System = 0,
-    /// The human's words too.
-    User = 1,
-    /// Something from outside.
-    Ingested = 2,
 }
 
 /// The four bytes that stand before a payload.
 #[must_use]
 pub const fn header(form: Form, mark: Mark) -> [u8; HEADER] {
-    [VERSION, form as u8, mark as u8, 0]
+    [VERSION, form.number(), mark.number(), 0]
 }
 
 /// A reply taken apart.
@@ -92,13 +64,7 @@ impl<'a> Frame<'a> {
         let (&[VERSION, form, mark, 0], payload) = bytes.split_first_chunk::<HEADER>()? else {
             return None;
         };
-        let mark = match mark {
-            0 => Mark::System,
-            1 => Mark::User,
-            2 => Mark::Ingested,
-            _ => return None,
-        };
-        Some(Self { form: Form::from_number(form)?, mark, payload })
+        Some(Self { form: Form::from_number(form)?, mark: Mark::from_number(mark)?, payload })
     }
 
     /// The number of a handle or of a held value.

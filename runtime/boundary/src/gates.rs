@@ -15,21 +15,17 @@
 //! # Not here
 //! Recording the decision (`record`). Whether the page was lying (nobody).
 
-use alloc::borrow::Cow;
-
 use synapse_abi::code::{Fault, Refusal};
-use synapse_abi::registry::{Harm, Primitive, Role, Type};
+use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 
-use crate::label::{Integrity, Label, Mark};
+use crate::capability::Table;
+use crate::label::{Integrity, Label, Mark, Secrecy};
 use crate::parse::parse;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
-use crate::record::primitive_of;
-use crate::scope::{Rights, Scope};
-use crate::sentence::{Argument, Call, Sentence};
-
-/// Targets that one call can have.
-const TARGETS: usize = 2;
+use crate::scope::{Effect, Scope, Terms};
+use crate::sentence::{Argument, Asked, Call, Sentence};
+use crate::target::{TARGETS, Target, Targets, entry, place, targets, terms};
 
 /// What a task brings to a decision.
 #[derive(Clone, Copy, Debug)]
@@ -38,8 +34,8 @@ pub struct Request<'a> {
     pub task: u64,
     /// What its memory has seen.
     pub mark: &'a Mark,
-    /// The primitives its table grants: bit number = id.
-    pub granted: u32,
+    /// What it may call, and the handles that it holds.
+    pub table: &'a Table,
     /// What its grant covers.
     pub scope: &'a Scope,
     /// Calls it may still make.
@@ -67,62 +63,218 @@ pub struct Held<'a> {
     pub fault: Option<Fault>,
 }
 
+/// What `decide` came to.
+#[derive(Debug)]
+pub enum Decided<'s> {
+    /// The answer, closed until it is recorded.
+    Final(Verdict<'s>),
+    /// All that is missing is a human's yes.
+    Ask(Question<'s>),
+}
+
+impl<'s> Decided<'s> {
+    /// The answer where no human can be asked: a question is refused.
+    #[must_use]
+    pub fn unasked(self) -> Verdict<'s> {
+        match self {
+            Self::Final(verdict) | Self::Ask(Question { refused: verdict, .. }) => verdict,
+        }
+    }
+}
+
 /// A decision, closed until it is recorded.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0616
 /// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.finding; }
 /// ```
 /// ```
-/// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict; }
+/// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.primitive(); }
 /// ```
 #[derive(Debug)]
 pub struct Verdict<'s> {
     pub(crate) raw: &'s [u8],
-    pub(crate) sentence: Option<Sentence<'s>>,
     pub(crate) task: u64,
     pub(crate) justification: Label,
-    pub(crate) finding: Result<InScope<'s>, Refusal>,
+    pub(crate) finding: Finding<'s>,
+}
+
+/// What a verdict says.
+#[derive(Debug)]
+pub(crate) enum Finding<'s> {
+    /// No sentence.
+    Unreadable(Refusal),
+    /// A sentence that a gate refused.
+    Refused(Sentence<'s>, Refusal),
+    /// A call that passed all four gates.
+    Passed(Call<'s>, InScope<'s>),
 }
 
 impl<'s> Verdict<'s> {
-    /// What was asked for; `None` where it was no sentence.
+    /// The call that was asked for, if it was one.
     #[must_use]
-    pub const fn sentence(&self) -> Option<&Sentence<'s>> {
-        self.sentence.as_ref()
+    pub const fn call(&self) -> Option<&Call<'s>> {
+        match &self.finding {
+            Finding::Passed(call, _) | Finding::Refused(Sentence::Call(call), _) => Some(call),
+            Finding::Refused(Sentence::Warrant(_), _) | Finding::Unreadable(_) => None,
+        }
+    }
+
+    /// The primitive that it names; `None` where it was no sentence.
+    #[must_use]
+    pub fn primitive(&self) -> Option<Primitive> {
+        match &self.finding {
+            Finding::Passed(call, _) => Some(call.primitive()),
+            Finding::Refused(sentence, _) => Some(sentence.primitive()),
+            Finding::Unreadable(_) => None,
+        }
+    }
+
+    /// The refusal; `None` for a permission.
+    pub(crate) const fn refusal(&self) -> Option<Refusal> {
+        match &self.finding {
+            Finding::Unreadable(refusal) | Finding::Refused(_, refusal) => Some(*refusal),
+            Finding::Passed(..) => None,
+        }
     }
 }
 
-/// Decides one sentence. Pure: the same arguments give the same answer.
-pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, sentence: &'s [u8]) -> Verdict<'s> {
-    let mut verdict = Verdict {
-        raw: sentence,
-        sentence: None,
-        task: request.task,
-        justification: request.mark.label(),
-        finding: Err(Refusal::Malformed),
-    };
-    verdict.finding = match grammar(sentence) {
-        Err(refusal) => Err(refusal),
-        Ok(parsed) => {
-            verdict.sentence = Some(parsed.0.clone());
-            capability(parsed, &request, facts).and_then(|granted| {
-                let justified = label(granted, &request, facts);
-                verdict.justification = justified.justification;
-                scope(justified, &request, facts)
-            })
-        }
-    };
-    verdict.finding = verdict.finding.and_then(InScope::covered);
-    verdict
+/// A call that gates 1, 2 and 4 pass and gate 3 has no reason for. It holds the
+/// refusal that stands unless a human says yes; no permission can be made of it.
+///
+/// ```compile_fail,E0308
+/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
+/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
+///     let _ = log.commit(question, facts, 0);
+/// }
+/// ```
+/// ```
+/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
+/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
+///     let _ = log.commit(Decided::Ask(question).unasked(), facts, 0);
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Question<'s> {
+    refused: Verdict<'s>,
+    refusal: Refusal,
 }
 
-struct Parsed<'s>(Sentence<'s>);
+impl<'s> Question<'s> {
+    /// The call that was asked for.
+    #[must_use]
+    pub const fn call(&self) -> Option<&Call<'s>> {
+        self.refused.call()
+    }
 
-struct Granted<'s>(Call<'s>);
+    /// Why it was stopped.
+    #[must_use]
+    pub const fn refusal(&self) -> Refusal {
+        self.refusal
+    }
 
-struct Justified<'s> {
-    call: Call<'s>,
-    justification: Label,
+    /// What it was justified by.
+    #[must_use]
+    pub const fn justification(&self) -> Label {
+        self.refused.justification
+    }
+}
+
+/// Decides one sentence. Pure: the same arguments give the same answer. It is the
+/// only way into the gates; what one hands to the next has no name outside.
+///
+/// ```compile_fail,E0603
+/// use synapse_boundary::gates::Justified;
+/// ```
+/// ```
+/// use synapse_boundary::gates::Verdict;
+/// ```
+pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
+    let mut verdict = Verdict {
+        raw,
+        task: request.task,
+        justification: request.mark.label(),
+        finding: Finding::Unreadable(Refusal::Malformed),
+    };
+    let sentence = match parse(raw) {
+        Ok(sentence) => sentence,
+        Err(refusal) => {
+            verdict.finding = Finding::Unreadable(refusal);
+            return Decided::Final(verdict);
+        }
+    };
+    let justification = justification(sentence.asked(), &request, facts);
+    verdict.justification = justification;
+    let Sentence::Call(call) = sentence else {
+        let refusal = covered(sentence.asked(), &request, facts).err();
+        let refusal = refusal.unwrap_or_else(|| unminted(request.mark));
+        verdict.finding = Finding::Refused(sentence, refusal);
+        return Decided::Final(verdict);
+    };
+    let passed = capability(Parsed(&call), &request, facts)
+        .map(|granted| label(granted, justification, &request, facts))
+        .and_then(|justified| scope(justified, &request, facts));
+    match passed {
+        Ok(Passed::Covered(passed)) => {
+            verdict.finding = Finding::Passed(call, passed);
+            Decided::Final(verdict)
+        }
+        Ok(Passed::Pending(refusal)) => {
+            verdict.finding = Finding::Refused(Sentence::Call(call), refusal);
+            Decided::Ask(Question { refused: verdict, refusal })
+        }
+        Err(refusal) => {
+            verdict.finding = Finding::Refused(Sentence::Call(call), refusal);
+            Decided::Final(verdict)
+        }
+    }
+}
+
+/// What each gate says of a sentence by itself: for explanations, and to predict
+/// what a weaker monitor would do. Nothing can be executed on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Findings {
+    /// What would justify the call.
+    pub justification: Label,
+    /// Gates 1 to 4; past a sentence that does not parse, nothing.
+    pub gates: [Option<Result<(), Refusal>>; 4],
+}
+
+/// Examines one sentence without deciding it.
+pub fn examine(request: Request<'_>, facts: &impl Facts, raw: &[u8]) -> Findings {
+    let sentence = match parse(raw) {
+        Ok(sentence) => sentence,
+        Err(refusal) => {
+            let gates = [Some(Err(refusal)), None, None, None];
+            return Findings { justification: request.mark.label(), gates };
+        }
+    };
+    let justification = justification(sentence.asked(), &request, facts);
+    let granted = covered(sentence.asked(), &request, facts);
+    let (label, scope) = match &sentence {
+        Sentence::Call(call) => {
+            let targets = targets(call, facts);
+            let stopped = stopped(call, &targets, justification, &request, facts);
+            let label = stopped.map_or(Ok(()), Err);
+            (label, Some(located(call, &targets, request.scope, facts)))
+        }
+        Sentence::Warrant(_) => (Err(unminted(request.mark)), None),
+    };
+    Findings { justification, gates: [Some(Ok(())), Some(granted), Some(label), scope] }
+}
+
+/// A call of the grammar.
+struct Parsed<'a, 's>(&'a Call<'s>);
+
+/// A call that the task's table covers, with its targets.
+struct Granted<'a, 's> {
+    call: &'a Call<'s>,
+    targets: Targets<'s>,
+}
+
+/// A call of which gate 3 knows whether it has a reason.
+struct Justified<'a, 's> {
+    call: &'a Call<'s>,
+    targets: Targets<'s>,
     cover: Cover,
 }
 
@@ -132,89 +284,126 @@ enum Cover {
     Pending(Refusal),
 }
 
-/// A call that passed all four gates, or all but gate 3.
+/// A call that passed gates 1, 2 and 4, and whether gate 3 too.
+enum Passed<'s> {
+    Covered(InScope<'s>),
+    Pending(Refusal),
+}
+
+/// A call that passed all four gates.
 #[derive(Debug)]
 pub(crate) struct InScope<'s> {
-    pub(crate) call: Call<'s>,
-    pub(crate) targets: [Option<NormalPath<'s>>; TARGETS],
+    pub(crate) targets: [Option<Target<'s>>; TARGETS],
     pub(crate) scope: &'s Scope,
+    pub(crate) terms: Terms,
     pub(crate) room: u64,
-    pending: Option<Refusal>,
 }
 
-impl InScope<'_> {
-    fn covered(self) -> Result<Self, Refusal> {
-        match self.pending {
-            None => Ok(self),
-            Some(refusal) => Err(refusal),
-        }
-    }
-}
-
-/// Gate 1.
-fn grammar(sentence: &[u8]) -> Result<Parsed<'_>, Refusal> {
-    parse(sentence).map(Parsed)
-}
-
-/// Gate 2: the table grants the primitive, the handles and values are the
-/// task's own, and the budget has a call left.
-fn capability<'s>(
-    parsed: Parsed<'s>,
-    request: &Request<'s>,
+/// Gate 2: the table grants the primitive, the budget has a call left, the
+/// handles and values are the task's own.
+fn capability<'a, 's>(
+    parsed: Parsed<'a, 's>,
+    request: &Request<'_>,
     facts: &impl Facts,
-) -> Result<Granted<'s>, Refusal> {
-    let primitive = primitive_of(&parsed.0);
-    let bit = 1u32.checked_shl(u32::from(primitive.id())).unwrap_or(0);
-    if request.granted & bit == 0 {
+) -> Result<Granted<'a, 's>, Refusal> {
+    let call = parsed.0;
+    covered(&call.asked, request, facts)?;
+    Ok(Granted { call, targets: targets(call, facts) })
+}
+
+fn covered(asked: &Asked<'_>, request: &Request<'_>, facts: &impl Facts) -> Result<(), Refusal> {
+    if !request.table.grants(asked.primitive) {
         return Err(Refusal::NotGranted);
     }
     if request.calls_left == 0 {
         return Err(Refusal::Budget);
     }
-    let call = match parsed.0 {
-        Sentence::Call(call) => call,
-        Sentence::Warrant(_) => return Err(Refusal::Unsupported),
+    let open = |(argument, value): (&registry::Argument, Argument<'_>)| match (argument.ty, value) {
+        (Type::Handle(kind), Argument::Handle(number)) => request.table.get(number, kind).is_some(),
+        _ => true,
     };
-    let handle = call.arguments().any(|(_, value)| matches!(value, Argument::Handle(_)));
-    if handle || call.held().any(|number| facts.held(number).is_none()) {
-        return Err(Refusal::NoSuchHandle);
+    let held = asked.held().all(|number| facts.held(number).is_some());
+    if held && asked.arguments().all(open) { Ok(()) } else { Err(Refusal::NoSuchHandle) }
+}
+
+/// The join of the task's mark and the label of every held value that the
+/// sentence names.
+fn justification(asked: &Asked<'_>, request: &Request<'_>, facts: &impl Facts) -> Label {
+    let values = asked.held().filter_map(|number| facts.held(number));
+    values.fold(request.mark.label(), |label, value| label.join(value.label))
+}
+
+/// Gate 3: an irreversible call needs a trusted reason, and what leaves the
+/// machine a destination that is cleared for it.
+fn label<'a, 's>(
+    granted: Granted<'a, 's>,
+    justification: Label,
+    request: &Request<'_>,
+    facts: &impl Facts,
+) -> Justified<'a, 's> {
+    let Granted { call, targets } = granted;
+    let cover = match stopped(call, &targets, justification, request, facts) {
+        None => Cover::Covered,
+        Some(refusal) => Cover::Pending(refusal),
+    };
+    Justified { call, targets, cover }
+}
+
+/// Why no warrant is minted: not after reading, and not by this version. The
+/// held value that a selector reads from is not what asks for the warrant.
+fn unminted(mark: &Mark) -> Refusal {
+    match mark.label().integrity {
+        Integrity::Ingested => Refusal::Tainted,
+        Integrity::System | Integrity::User => Refusal::Unsupported,
     }
-    Ok(Granted(call))
 }
 
-/// Gate 3: an irreversible call needs a trusted reason.
-fn label<'s>(granted: Granted<'s>, request: &Request<'s>, facts: &impl Facts) -> Justified<'s> {
-    let call = granted.0;
-    let values = call.held().filter_map(|number| facts.held(number));
-    let justification = values.fold(request.mark.label(), |label, value| label.join(value.label));
-    let cover = match justification.integrity {
-        Integrity::System | Integrity::User => Cover::Covered,
-        Integrity::Ingested => untrusted(&call, facts),
+/// Why a call with this justification may not go ahead by itself.
+fn stopped(
+    call: &Call<'_>,
+    targets: &Targets<'_>,
+    justification: Label,
+    request: &Request<'_>,
+    facts: &impl Facts,
+) -> Option<Refusal> {
+    let harmful = match justification.integrity {
+        Integrity::System | Integrity::User => None,
+        Integrity::Ingested => harmful(call, targets, request.scope, facts),
     };
-    Justified { call, justification, cover }
+    let cleared = clearance(call, targets, request);
+    let leaks = cleared.is_some_and(|cleared| !justification.secrecy.is_within(cleared));
+    harmful.or(leaks.then_some(Refusal::NotCleared))
 }
 
-/// What a justification from outside is enough for.
-fn untrusted(call: &Call<'_>, facts: &impl Facts) -> Cover {
+/// What a justification from outside is not enough for.
+fn harmful(
+    call: &Call<'_>,
+    targets: &Targets<'_>,
+    scope: &Scope,
+    facts: &impl Facts,
+) -> Option<Refusal> {
+    let harm = call.primitive().row().harm;
+    // A target with a defect names nothing that the task could have made.
     let mut own = true;
-    for target in targets(call, facts) {
-        // A path with a defect names nothing that the task could have made.
-        let Ok(path) = target else {
+    for target in targets.iter().flatten() {
+        let Ok(Target::Path(path)) = target else {
             own = false;
             continue;
         };
-        if call.primitive().row().harm != Harm::None && is_protected(&path) {
-            return Cover::Pending(Refusal::Protected);
+        if harm != Harm::None && is_protected(path) {
+            return Some(Refusal::Protected);
         }
-        own = own && facts.is_own_creation(&path);
+        own = own && facts.is_own_creation(path);
     }
-    match (call.primitive().row().harm, call.primitive()) {
-        (Harm::Destructive, Primitive::FsDelete) if own => Cover::Covered,
-        (Harm::Destructive, _) => Cover::Pending(Refusal::Destructive),
-        (Harm::Journaled, _) if displaces(call) && !own && facts.journal_room() == 0 => {
-            Cover::Pending(Refusal::Irreversible)
+    let store = || entry(targets, scope).is_some_and(|tool| tool.effect == Effect::Store);
+    match harm {
+        Harm::Destructive if own && call.primitive() == Primitive::FsDelete => None,
+        Harm::Destructive => Some(Refusal::Destructive),
+        Harm::Journaled if displaces(call) && !own && facts.journal_room() == 0 => {
+            Some(Refusal::Irreversible)
         }
-        (Harm::Journaled | Harm::None, _) => Cover::Covered,
+        Harm::None if store() => Some(Refusal::Destructive),
+        Harm::Journaled | Harm::None => None,
     }
 }
 
@@ -229,107 +418,66 @@ fn displaces(call: &Call<'_>) -> bool {
 /// The second choice of `fs_write`'s mode.
 const REPLACE: usize = 1;
 
+/// What the other end of an egress call is cleared for; `None` where nothing
+/// leaves the machine, and where no entry covers the call, which gate 4 refuses.
+fn clearance(call: &Call<'_>, targets: &Targets<'_>, request: &Request<'_>) -> Option<Secrecy> {
+    match (call.primitive().row().egress, call.argument(0)) {
+        (Egress::ByPeer, Argument::Handle(number)) => {
+            request.table.get(number, registry::Kind::Any)?.peer
+        }
+        (Egress::Never | Egress::ByPeer, _) => None,
+        (Egress::Always, _) => terms(call, targets, request.scope).map(|terms| terms.clear),
+    }
+}
+
 /// Gate 4: every target lies inside the scope.
 fn scope<'s>(
-    justified: Justified<'s>,
+    justified: Justified<'_, 's>,
     request: &Request<'s>,
     facts: &impl Facts,
-) -> Result<InScope<'s>, Refusal> {
-    let call = justified.call;
-    let pending = match justified.cover {
-        Cover::Covered => None,
-        Cover::Pending(refusal) => Some(refusal),
-    };
-    let found = locate(&call, request.scope, facts);
-    match (pending, found) {
-        (_, Ok(targets)) => {
-            let room = facts.journal_room();
-            Ok(InScope { call, targets, scope: request.scope, room, pending })
-        }
-        (None, Err(refusal)) | (Some(refusal), Err(_)) => Err(refusal),
+) -> Result<Passed<'s>, Refusal> {
+    let Justified { call, targets, cover } = justified;
+    let located = located(call, &targets, request.scope, facts);
+    match (cover, located) {
+        (Cover::Covered, Ok(())) => Ok(Passed::Covered(InScope {
+            terms: terms(call, &targets, request.scope).unwrap_or_default(),
+            targets: targets.map(|target| target.and_then(Result::ok)),
+            scope: request.scope,
+            room: facts.journal_room(),
+        })),
+        (Cover::Pending(refusal), Ok(())) => Ok(Passed::Pending(refusal)),
+        (Cover::Covered, Err(refusal)) | (Cover::Pending(refusal), Err(_)) => Err(refusal),
     }
 }
 
-fn locate<'s>(
-    call: &Call<'s>,
+fn located(
+    call: &Call<'_>,
+    targets: &Targets<'_>,
     scope: &Scope,
     facts: &impl Facts,
-) -> Result<[Option<NormalPath<'s>>; TARGETS], Refusal> {
-    let mut found = [const { None }; TARGETS];
-    if !has_scope(call) {
+) -> Result<(), Refusal> {
+    // No grant names a model or a package yet, and no entry means no.
+    if matches!(call.primitive(), Primitive::ModelGenerate | Primitive::AgentSpawn) {
         return Err(Refusal::OutOfScope);
     }
-    let slots = found.iter_mut().zip(needed(call.primitive()));
-    for ((slot, rights), target) in slots.zip(targets(call, facts)) {
-        let path = target?;
-        scope.check(&path, rights)?;
-        *slot = Some(path);
-    }
-    Ok(found)
-}
-
-/// Whether this version's grants can cover the call's targets: paths, and
-/// calls that have no target. A model, a package, a host or a tool has no
-/// entry, and no entry means no.
-fn has_scope(call: &Call<'_>) -> bool {
-    call.primitive() != Primitive::ModelGenerate
-        && call
-            .arguments()
-            .all(|(argument, _)| argument.role != Role::Target || argument.ty == Type::Path)
-}
-
-/// The rights that a primitive needs, target by target.
-fn needed(primitive: Primitive) -> [Rights; TARGETS] {
-    let (first, second) = match primitive {
-        Primitive::FsRead | Primitive::FsSearch => (Rights::READ, Rights::NONE),
-        Primitive::FsList => (Rights::LIST, Rights::NONE),
-        Primitive::FsWrite | Primitive::FsEdit => (Rights::WRITE, Rights::NONE),
-        Primitive::FsMove => (Rights::DELETE, Rights::WRITE),
-        Primitive::FsDelete => (Rights::DELETE, Rights::NONE),
-        Primitive::ConsoleWrite
-        | Primitive::ConsoleAsk
-        | Primitive::ClockRead
-        | Primitive::ValueRead
-        | Primitive::ValuePick
-        | Primitive::ModelGenerate
-        | Primitive::AgentSpawn
-        | Primitive::AgentWait
-        | Primitive::ChannelCreate
-        | Primitive::ChannelWrite
-        | Primitive::ChannelRead
-        | Primitive::ChannelClose
-        | Primitive::ChannelGrant
-        | Primitive::NetListen
-        | Primitive::NetAccept
-        | Primitive::NetHttpGet
-        | Primitive::NetHttpPost
-        | Primitive::ToolUse
-        | Primitive::ToolCommit => (Rights::NONE, Rights::NONE),
-    };
-    [first, second]
-}
-
-/// The paths that a call names, normal or with their defect. A held path is
-/// resolved here; bytes that are no text name nothing.
-fn targets<'s>(
-    call: &Call<'s>,
-    facts: &impl Facts,
-) -> impl Iterator<Item = Result<NormalPath<'s>, Refusal>> {
-    call.arguments().filter(|(argument, _)| argument.ty == Type::Path).map(|(_, value)| match value
-    {
-        Argument::Text(text) => NormalPath::parse(text.decode()),
-        Argument::Held(number) => {
-            let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
-            let text = core::str::from_utf8(held.bytes).map_err(|_| Refusal::BadName)?;
-            NormalPath::parse(Cow::Owned(text.into()))
+    let arguments = call.primitive().row().arguments.iter();
+    let named = arguments.filter(|argument| argument.role == Role::Target);
+    for (argument, target) in named.zip(targets.iter().flatten()) {
+        match target.as_ref().map_err(|defect| *defect)? {
+            Target::Path(path) => scope.check(path, argument.needs)?,
+            Target::Url(_) => scope.check_net(&place(call, targets)?).map(|_| ())?,
+            // Compared together with the port that follows.
+            Target::Host(_) => {}
+            Target::Port(_) => scope.check_net(&place(call, targets)?).map(|_| ())?,
+            Target::Name(_) => {
+                let tool = entry(targets, scope).ok_or(Refusal::OutOfScope)?;
+                let commits = call.primitive() == Primitive::ToolCommit;
+                if commits != (tool.effect == Effect::Commit) {
+                    return Err(Refusal::OutOfScope);
+                }
+                tool.check(call.span(1), facts)?;
+            }
         }
-        Argument::Absent
-        | Argument::Uint(_)
-        | Argument::Choice(_)
-        | Argument::Handle(_)
-        | Argument::Json(_)
-        | Argument::Selector(_)
-        | Argument::Content(_)
-        | Argument::Prompt(_) => Err(Refusal::Malformed),
-    })
+    }
+    Ok(())
 }

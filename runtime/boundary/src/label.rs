@@ -9,6 +9,8 @@
 //! # Not here
 //! Which source has which label (the kernel). What a label forbids (`gates`).
 
+use core::num::NonZeroU64;
+
 use synapse_abi::limits::ORIGINS;
 use synapse_abi::reply;
 
@@ -34,17 +36,7 @@ impl Integrity {
         }
     }
 
-    /// The number that a record holds.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::System => 0,
-            Self::User => 1,
-            Self::Ingested => 2,
-        }
-    }
-
-    /// What a reply frame says of it.
+    /// What a reply frame and a record say of it.
     #[must_use]
     pub const fn mark(self) -> reply::Mark {
         match self {
@@ -107,7 +99,8 @@ impl Secrecy {
 /// never decides; past eight the latest are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    records: [Option<u64>; ORIGINS],
+    /// One more than each record's number, so that nothing takes no room.
+    records: [Option<NonZeroU64>; ORIGINS],
 }
 
 impl Origin {
@@ -118,21 +111,22 @@ impl Origin {
     #[must_use]
     pub const fn record(number: u64) -> Self {
         let mut records = [None; ORIGINS];
-        records[0] = Some(number);
+        records[0] = NonZeroU64::new(number.saturating_add(1));
         Self { records }
     }
 
     /// The records, in rising order.
     pub fn records(&self) -> impl Iterator<Item = u64> + '_ {
-        self.records.iter().copied().flatten()
+        self.records.iter().flatten().map(|record| record.get().saturating_sub(1))
     }
 
     fn join(self, other: Self) -> Self {
-        if other == Self::NONE || self == other {
+        if other.records[0].is_none() || self == other {
             return self;
         }
         let mut out = Self::NONE;
-        let (mut left, mut right) = (self.records().peekable(), other.records().peekable());
+        let mut left = self.records.into_iter().flatten().peekable();
+        let mut right = other.records.into_iter().flatten().peekable();
         for slot in &mut out.records {
             let next = match (left.peek(), right.peek()) {
                 (Some(a), Some(b)) if a <= b => left.next(),
@@ -222,9 +216,10 @@ impl<T> Labelled<T> {
     }
 }
 
-/// The join of everything released into a task's memory.
+/// The join of everything released into a task's memory: what justifies its calls.
+/// A copy of it would stay behind when it rises.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0599
 /// let mark = synapse_boundary::Mark::new(synapse_boundary::Label::SYSTEM);
 /// let (a, b) = (mark.clone(), mark);
 /// ```

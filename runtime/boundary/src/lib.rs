@@ -6,8 +6,8 @@
 //! before anyone can see it.
 //!
 //! # Reading order
-//! [`sentence`] and `parse` (gate 1), [`label`], [`path`], [`scope`], then
-//! [`gates`] (all four, in order), then [`record`] (commit, and verification).
+//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], then
+//! [`gates`] (all four, in order), then [`record`] (commit).
 //!
 //! # Trust
 //! With `synapse-abi` this is all that decides. It trusts its caller for the
@@ -20,6 +20,7 @@
 
 extern crate alloc;
 
+pub mod capability;
 pub mod gates;
 pub mod label;
 mod parse;
@@ -28,10 +29,11 @@ pub mod protected;
 pub mod record;
 pub mod scope;
 pub mod sentence;
+pub mod target;
 pub mod url;
-pub mod verify;
 
-pub use gates::{Facts, Held, Request, Verdict, decide};
+pub use capability::Table;
+pub use gates::{Decided, Facts, Findings, Held, Request, Verdict, decide, examine};
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
 pub use parse::parse;
 pub use path::NormalPath;

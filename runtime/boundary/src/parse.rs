@@ -24,6 +24,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
 use crate::url::{Host, Url};
 use json::References;
+pub(crate) use json::{Elements, Members, after_plain};
 
 /// Parses one sentence.
 ///
@@ -54,11 +55,25 @@ pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
     }
 }
 
+/// Whether a text is what its type asks beside the grammar.
+pub(crate) fn well_formed(ty: Type, text: &str) -> Result<(), Refusal> {
+    let (limit, canonical) = match (ty, text) {
+        (Type::Url, url) => (limits::URL, Url::parse(url).is_ok()),
+        (Type::Host, host) => (limits::HOST, Host::parse(host).is_ok()),
+        (Type::Path, _) => (limits::PATH, true),
+        _ => (limits::TEXT, true),
+    };
+    if text.len() > limit {
+        return Err(Refusal::TooLong);
+    }
+    if canonical { Ok(()) } else { Err(Refusal::NotCanonical) }
+}
+
 /// What is left to read, and what was wrong beside the grammar.
 #[derive(Clone, Debug)]
 pub(crate) struct Parser<'s> {
     rest: &'s str,
-    held: usize,
+    held: u8,
     defect: Option<Refusal>,
 }
 
@@ -82,16 +97,14 @@ impl<'s> Parser<'s> {
             return Err(Refusal::Malformed);
         }
         // A verb's targets are known to its manifest only, so they stand in its Json.
-        let fixed = |row: &registry::Argument| row.role == Role::Target || row.ty == Type::Json;
         let verb = matches!(primitive, Primitive::ToolUse | Primitive::ToolCommit);
         let fixed =
-            |row: &registry::Argument| if verb { fixed(row) } else { row.role == Role::Target };
+            |row: &registry::Argument| row.role == Role::Target || (verb && row.ty == Type::Json);
         let asked = self.arguments(raw, primitive, fixed, Self::fixed)?;
         self.eat(",\"uses\":")?;
         let uses = self.uint()?;
-        if !(1..=limits::USES).contains(&uses) {
-            return Err(Refusal::Malformed);
-        }
+        let uses = u8::try_from(uses).ok().filter(|uses| (1..=limits::USES).contains(uses));
+        let uses = uses.ok_or(Refusal::Malformed)?;
         self.eat("}")?;
         Ok(Sentence::Warrant(Warrant { asked, uses }))
     }
@@ -112,21 +125,21 @@ impl<'s> Parser<'s> {
         read: impl Fn(&mut Self, &registry::Argument) -> Result<Argument<'s>, Refusal>,
     ) -> Result<Asked<'s>, Refusal> {
         let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
-        let mut ranges = [const { 0..0 }; registry::MAX_ARGUMENTS];
+        let mut ranges = [(0, 0); registry::MAX_ARGUMENTS];
         self.eat(",\"arguments\":{")?;
         let places = arguments.iter_mut().zip(&mut ranges);
-        let mut comma = "";
+        let mut first = true;
         for (row, (argument, range)) in primitive.row().arguments.iter().zip(places) {
             if !wanted(row) {
                 continue;
             }
-            for part in [comma, "\"", row.name, "\":"] {
-                self.eat(part)?;
+            if !core::mem::take(&mut first) {
+                self.eat(",")?;
             }
-            comma = ",";
-            let start = raw.len().saturating_sub(self.rest.len());
+            self.eat(row.key)?;
+            let start = self.place(raw);
             *argument = read(self, row)?;
-            *range = start..raw.len().saturating_sub(self.rest.len());
+            *range = (start, self.place(raw));
         }
         self.eat("}")?;
         Ok(Asked { raw, primitive, arguments, ranges, held: self.held })
@@ -157,48 +170,20 @@ impl<'s> Parser<'s> {
 
     /// One argument that a warrant fixes: a literal, or a selector in its place.
     fn fixed(&mut self, row: &registry::Argument) -> Result<Argument<'s>, Refusal> {
-        match row.ty {
-            Type::Text | Type::Path | Type::Url | Type::Host => {
-                if self.rest.starts_with('{') {
-                    return self.selector().map(Argument::Selector);
-                }
-                let text = self.string()?;
-                Ok(self.literal(row.ty, text))
-            }
-            Type::Port => self.port(),
-            Type::Name => self.name(row.name),
-            Type::Json => self.json(References::Selectors),
-            Type::Uint
-            | Type::Choice(_)
-            | Type::Handle(_)
-            | Type::Literal
-            | Type::Selector
-            | Type::Content
-            | Type::Prompt => Err(Refusal::Malformed),
+        if row.ty == Type::Json {
+            return self.json(References::Selectors);
         }
+        let selects = matches!(row.ty, Type::Text | Type::Path | Type::Url | Type::Host);
+        if selects && self.rest.starts_with('{') {
+            return self.selector().map(Argument::Selector);
+        }
+        self.argument(row)
     }
 
     /// A literal with what its type asks beside the grammar.
     fn literal(&mut self, ty: Type, text: Text<'s>) -> Argument<'s> {
-        let (limit, canonical) = match ty {
-            Type::Url => (limits::URL, Url::parse(text.raw()).is_ok()),
-            Type::Host => (limits::HOST, Host::parse(text.raw()).is_ok()),
-            Type::Path => (limits::PATH, true),
-            Type::Text
-            | Type::Port
-            | Type::Uint
-            | Type::Choice(_)
-            | Type::Handle(_)
-            | Type::Name
-            | Type::Json
-            | Type::Literal
-            | Type::Selector
-            | Type::Content
-            | Type::Prompt => (limits::TEXT, true),
-        };
-        self.at_most(limit, text.raw().len());
-        if !canonical {
-            self.defect.get_or_insert(Refusal::NotCanonical);
+        if let Err(defect) = well_formed(ty, text.raw()) {
+            self.defect.get_or_insert(defect);
         }
         Argument::Text(text)
     }
@@ -274,7 +259,7 @@ impl<'s> Parser<'s> {
     /// Counts a held value.
     fn named(&mut self) {
         self.held = self.held.saturating_add(1);
-        self.at_most(limits::HELD, self.held);
+        self.at_most(limits::HELD, self.held.into());
     }
 
     /// An array of one or more, counted.
@@ -320,6 +305,11 @@ impl<'s> Parser<'s> {
         let (run, rest) = self.rest.split_at_checked(length).ok_or(Refusal::Malformed)?;
         self.rest = rest;
         if run.is_empty() { Err(Refusal::Malformed) } else { Ok(run) }
+    }
+
+    /// How many bytes of `raw` were read.
+    fn place(&self, raw: &str) -> u32 {
+        u32::try_from(raw.len().saturating_sub(self.rest.len())).unwrap_or(u32::MAX)
     }
 
     /// What was read since `start`, an earlier value of `rest`.

@@ -22,7 +22,11 @@ const COMPONENT: usize = 255;
 
 /// An absolute path without `.`, `..`, empty components or a trailing `/`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NormalPath<'s>(Cow<'s, str>);
+pub struct NormalPath<'s> {
+    path: Cow<'s, str>,
+    /// Whether it is its own fold.
+    is_folded: bool,
+}
 
 impl<'s> NormalPath<'s> {
     /// Normalises a path.
@@ -32,6 +36,9 @@ impl<'s> NormalPath<'s> {
     /// reports.
     pub fn parse(path: Cow<'s, str>) -> Result<Self, Refusal> {
         let Some(rest) = path.strip_prefix('/') else { return Err(Refusal::NotAbsolute) };
+        if is_plain(rest) {
+            return Ok(Self::new(path));
+        }
         if path.len() > PATH {
             return Err(Refusal::TooDeep);
         }
@@ -54,7 +61,7 @@ impl<'s> NormalPath<'s> {
             }
         }
         if normal {
-            return Ok(Self(path));
+            return Ok(Self::new(path));
         }
         let mut out = String::with_capacity(path.len());
         for component in rest.split('/') {
@@ -70,24 +77,60 @@ impl<'s> NormalPath<'s> {
         if out.is_empty() {
             out.push('/');
         }
-        Ok(Self(Cow::Owned(out)))
+        Ok(Self::new(Cow::Owned(out)))
+    }
+
+    fn new(path: Cow<'s, str>) -> Self {
+        Self { is_folded: is_folded(&path), path }
+    }
+
+    /// A component of it as protected names and deny entries compare it.
+    pub(crate) fn fold<'a>(&self, component: &'a str) -> Cow<'a, str> {
+        if self.is_folded { Cow::Borrowed(component) } else { fold(component) }
     }
 
     /// Its one spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.path
     }
 
     /// Its components; none for the root.
-    pub fn components(&self) -> impl Iterator<Item = &str> {
-        self.0.split('/').filter(|component| !component.is_empty())
+    #[must_use]
+    pub fn components(&self) -> Components<'_> {
+        Components(self.path.get(1..).unwrap_or_default())
     }
 
     /// The same path, independent of the sentence it stood in.
     #[must_use]
     pub fn into_owned(self) -> NormalPath<'static> {
-        NormalPath(Cow::Owned(self.0.into_owned()))
+        NormalPath { path: Cow::Owned(self.path.into_owned()), is_folded: self.is_folded }
+    }
+}
+
+/// The components of a path, from the root down.
+#[derive(Clone, Debug)]
+pub struct Components<'a>(&'a str);
+
+impl Components<'_> {
+    /// Whether there are no more.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'a> Iterator for Components<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let end = self.0.bytes().position(|byte| byte == b'/').unwrap_or(self.0.len());
+        let (name, rest) = self.0.split_at_checked(end)?;
+        self.0 = rest.get(1..).unwrap_or_default();
+        Some(name)
     }
 }
 
@@ -95,7 +138,7 @@ impl<'s> NormalPath<'s> {
 /// Names of plain lower-case ASCII are their own fold.
 #[must_use]
 pub fn fold(name: &str) -> Cow<'_, str> {
-    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+    if is_folded(name) {
         return Cow::Borrowed(name);
     }
     if name.is_ascii() {
@@ -107,14 +150,14 @@ pub fn fold(name: &str) -> Cow<'_, str> {
     Cow::Owned(lower.nfc().collect())
 }
 
+/// Whether a text is plain enough to be its own fold.
+fn is_folded(text: &str) -> bool {
+    text.bytes().fold(true, |all, byte| all & byte.is_ascii() & !byte.is_ascii_uppercase())
+}
+
 fn check(name: &str) -> Result<(), Refusal> {
     if name.len() > COMPONENT {
         return Err(Refusal::TooDeep);
-    }
-    let suspicious =
-        |byte: u8| !(0x20..0x7f).contains(&byte) || matches!(byte, b':' | b'\\' | b'~');
-    if !name.ends_with(['.', ' ']) && !name.bytes().any(suspicious) {
-        return Ok(());
     }
     let bad = name.ends_with(['.', ' '])
         || name.chars().any(|char| char.is_control() || matches!(char, ':' | '\\'))
@@ -122,6 +165,48 @@ fn check(name: &str) -> Result<(), Refusal> {
         || is_short_name(name);
     if bad { Err(Refusal::BadName) } else { Ok(()) }
 }
+
+/// Whether a path less its first `/` is one of many that are normal at a glance:
+/// short, printable ASCII, nothing in it that another rule is about.
+fn is_plain(rest: &str) -> bool {
+    let mut previous = END;
+    let mut depth = 1_usize;
+    for byte in rest.bytes() {
+        let class = CLASSES.get(usize::from(byte)).copied().unwrap_or(OTHER);
+        if class == END {
+            depth = depth.saturating_add(1);
+        }
+        if class == OTHER || (class == END && previous != PLAIN) {
+            return false;
+        }
+        previous = class;
+    }
+    previous == PLAIN && depth <= PATH_DEPTH && rest.len() <= COMPONENT
+}
+
+/// What a byte means to [`is_plain`].
+#[expect(clippy::indexing_slicing, reason = "an index out of range fails the build")]
+const CLASSES: [u8; 256] = {
+    let mut classes = [OTHER; 256];
+    let mut byte = 0x20;
+    while byte < 0x7f {
+        classes[byte] = match byte {
+            0x2f => END,
+            0x2e | 0x20 => NOT_LAST,
+            0x3a | 0x5c | 0x7e => OTHER,
+            _ => PLAIN,
+        };
+        byte += 1;
+    }
+    classes
+};
+const PLAIN: u8 = 0;
+/// `/`.
+const END: u8 = 1;
+/// `.` and space.
+const NOT_LAST: u8 = 2;
+/// Not ASCII, a control, `:`, `\`, `~`.
+const OTHER: u8 = 3;
 
 /// The form in which file systems abbreviate long names: `GIT~1`, `PROGRA~1.TXT`.
 fn is_short_name(name: &str) -> bool {

@@ -9,46 +9,16 @@
 //! # Not here
 //! What a protected name means for a call (gate 3).
 
-use crate::path::{NormalPath, fold};
+use crate::path::NormalPath;
 
 /// One component: the name itself, or a directory with all below it.
 const NAMES: &[&str] = &[
-    "soul.md",
-    "memory.md",
-    "agents.md",
-    "claude.md",
-    "claude.local.md",
-    "gemini.md",
-    ".cursorrules",
-    ".cursor",
-    ".claude",
-    ".mcp.json",
-    ".git",
-    ".gitmodules",
-    ".gitattributes",
-    ".husky",
-    ".pre-commit-config.yaml",
-    ".envrc",
-    ".vscode",
-    ".idea",
-    ".npmrc",
-    ".ssh",
-    "sitecustomize.py",
-    "manifest.toml",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
+    "soul.md", "memory.md", "agents.md", "claude.md", "claude.local.md", "gemini.md",
+    ".cursorrules", ".cursor", ".claude", ".mcp.json", ".git", ".gitmodules", ".gitattributes",
+    ".husky", ".pre-commit-config.yaml", ".envrc", ".vscode", ".idea", ".npmrc", ".ssh",
+    "sitecustomize.py", "manifest.toml", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout",
+    ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc",
+    ".tcshrc", ".login",
 ];
 
 /// Two components in a row; the second may be a prefix that ends in `*`.
@@ -65,7 +35,7 @@ const PAIRS: &[(&str, &str)] = &[
 pub fn is_protected(path: &NormalPath<'_>) -> bool {
     let mut before = None;
     for component in path.components() {
-        let name = fold(component);
+        let name = path.fold(component);
         let pair = |&(first, second): &(&str, &str)| {
             let matches = match second.strip_suffix('*') {
                 Some(prefix) => name.starts_with(prefix),
@@ -93,22 +63,11 @@ mod tests {
     #[test]
     fn names_are_protected_however_they_are_spelled() {
         let protected = [
-            "/data/SOUL.md",
-            "/data/soul.MD",
-            "/data/a/.GIT/config",
-            "/data/.git",
-            "/x/repo.git/HEAD",
-            "/data/.github/workflows/ci.yml",
-            "/data/.github/Workflows",
-            "/data/.github",
-            "/home/.cargo/config.toml",
-            "/home/.cargo",
-            "/home/.ssh/id",
-            "/home/.config/autostart/a",
-            "/v/site-packages/x.pth",
-            "/data/manifest.toml",
-            "/home/.Bashrc",
-            "/data/.vscode/tasks.json",
+            "/data/SOUL.md", "/data/soul.MD", "/data/a/.GIT/config", "/data/.git",
+            "/x/repo.git/HEAD", "/data/.github/workflows/ci.yml", "/data/.github/Workflows",
+            "/data/.github", "/home/.cargo/config.toml", "/home/.cargo", "/home/.ssh/id",
+            "/home/.config/autostart/a", "/v/site-packages/x.pth", "/data/manifest.toml",
+            "/home/.Bashrc", "/data/.vscode/tasks.json",
         ];
         for path in protected {
             assert!(is_protected(&NormalPath::parse(path.into()).unwrap()), "{path}");

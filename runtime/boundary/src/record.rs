@@ -10,7 +10,7 @@
 //! - I3: one decision record an attempt; if the sink fails, nothing is opened.
 //!
 //! # Not here
-//! Where frames are kept (the board's sink). Reading a log back (`verify`).
+//! Where frames are kept (the board's sink). Reading a log back (`synapse-kernel`).
 
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
@@ -20,11 +20,12 @@ use synapse_abi::code::{self, Refusal};
 use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
 
-use crate::gates::{Facts, InScope, Verdict};
+use crate::gates::{Facts, Finding, InScope, Verdict};
 use crate::label::{Integrity, Label};
 use crate::path::NormalPath;
-use crate::scope::{Rights, Scope};
+use crate::scope::{Rights, Scope, Terms};
 use crate::sentence::{Argument, Call, Sentence};
+use crate::target::Target;
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
@@ -39,54 +40,23 @@ pub const MAGIC: [u8; 12] = *b"SYNAPSE-LOG\0";
 /// What `cause` says when there is none, and `primitive` in a byte.
 pub const NONE: u64 = u64::MAX;
 
-/// What a record is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// One attempt: permitted or refused.
-    Decision = 1,
-    /// What an executed call came to.
-    Outcome = 2,
-    /// A task began.
-    TaskStart = 3,
-    /// A turn began.
-    TurnStart = 4,
-    /// A turn ended.
-    TurnEnd = 5,
-    /// The human answered a question.
-    Answer = 6,
-    /// The run ended as it should.
-    RunEnd = 7,
-}
-
-impl Kind {
-    /// The number in the record.
-    #[must_use]
-    pub const fn number(self) -> u8 {
-        match self {
-            Self::Decision => 1,
-            Self::Outcome => 2,
-            Self::TaskStart => 3,
-            Self::TurnStart => 4,
-            Self::TurnEnd => 5,
-            Self::Answer => 6,
-            Self::RunEnd => 7,
-        }
-    }
-
-    /// The kind with this number.
-    #[must_use]
-    pub const fn from_number(number: u8) -> Option<Self> {
-        match number {
-            1 => Some(Self::Decision),
-            2 => Some(Self::Outcome),
-            3 => Some(Self::TaskStart),
-            4 => Some(Self::TurnStart),
-            5 => Some(Self::TurnEnd),
-            6 => Some(Self::Answer),
-            7 => Some(Self::RunEnd),
-            _ => None,
-        }
+synapse_abi::numbered! {
+    /// What a record is about.
+    pub enum Kind: u8 {
+        /// One attempt: permitted or refused.
+        Decision = 1,
+        /// What an executed call came to.
+        Outcome = 2,
+        /// A task began.
+        TaskStart = 3,
+        /// A turn began.
+        TurnStart = 4,
+        /// A turn ended.
+        TurnEnd = 5,
+        /// The human answered a question.
+        Answer = 6,
+        /// The run ended as it should.
+        RunEnd = 7,
     }
 }
 
@@ -165,9 +135,20 @@ pub struct Refused {
     pub record: u64,
 }
 
-/// The witness that a call passed all gates and is recorded.
+/// The witness that a call passed all gates and is recorded. Nobody makes one:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0451
+/// use synapse_boundary::Authorized;
+/// fn forge(call: Authorized<'_>, record: u64) -> Authorized<'_> { Authorized { record, ..call } }
+/// ```
+/// ```
+/// use synapse_boundary::Authorized;
+/// fn forge(call: Authorized<'_>, record: u64) -> Authorized<'_> { call }
+/// ```
+///
+/// Nor two of one:
+///
+/// ```compile_fail,E0599
 /// fn twice(call: synapse_boundary::Authorized<'_>) { let _ = (call.clone(), call); }
 /// ```
 /// ```
@@ -175,6 +156,7 @@ pub struct Refused {
 /// ```
 #[derive(Debug)]
 pub struct Authorized<'s> {
+    call: Call<'s>,
     passed: InScope<'s>,
     record: u64,
     justification: Label,
@@ -184,7 +166,7 @@ impl<'s> Authorized<'s> {
     /// The call.
     #[must_use]
     pub fn call(&self) -> &Call<'s> {
-        &self.passed.call
+        &self.call
     }
 
     /// The number of its decision record.
@@ -199,10 +181,19 @@ impl<'s> Authorized<'s> {
         self.justification
     }
 
-    /// Its first or second path target.
+    /// Its first or second target, if that is a path.
     #[must_use]
-    pub fn target(&self, index: usize) -> Option<&NormalPath<'s>> {
-        self.passed.targets.get(index)?.as_ref()
+    pub fn path(&self, index: usize) -> Option<&NormalPath<'s>> {
+        match self.passed.targets.get(index)?.as_ref()? {
+            Target::Path(path) => Some(path),
+            Target::Url(_) | Target::Host(_) | Target::Port(_) | Target::Name(_) => None,
+        }
+    }
+
+    /// What the entries that cover its target say.
+    #[must_use]
+    pub const fn terms(&self) -> Terms {
+        self.passed.terms
     }
 
     /// Bytes that the journal could take when it was decided.
@@ -217,7 +208,7 @@ impl<'s> Authorized<'s> {
     pub fn covers(&self, path: &str, rights: Rights) -> bool {
         NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
             let tainted = self.justification.integrity == Integrity::Ingested;
-            let harmful = self.passed.call.primitive().row().harm != Harm::None;
+            let harmful = self.call.primitive().row().harm != Harm::None;
             let protected = tainted && harmful && crate::protected::is_protected(&path);
             self.passed.scope.check(&path, rights).is_ok() && !protected
         })
@@ -230,7 +221,7 @@ impl<'s> Authorized<'s> {
     }
 }
 
-/// Head fields of a record that is no decision.
+/// Head fields of a record, and the tail of one that is no decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
     /// What it is about.
@@ -285,42 +276,39 @@ impl<S: Sink> Log<S> {
         facts: &impl Facts,
         now: u64,
     ) -> Result<Opened<'s>, SinkFailed> {
-        let primitive = verdict.sentence.as_ref().map(primitive_of);
-        let code = verdict.finding.as_ref().err().map_or(0, |refusal| refusal.number());
-        let durability = match (&verdict.finding, primitive.map(Primitive::row)) {
-            (Ok(_), Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
-            (Ok(_), Some(row)) if row.egress != Egress::Never => Durability::Written,
+        let (primitive, refusal) = (verdict.primitive(), verdict.refusal());
+        let durability = match (refusal, primitive.map(Primitive::row)) {
+            (None, Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
+            (None, Some(row)) if row.egress != Egress::Never => Durability::Written,
             _ => Durability::Soon,
         };
-        let head = Head {
+        let justification = verdict.justification;
+        let event = Event {
             kind: Kind::Decision,
-            primitive,
-            code,
-            label: verdict.justification,
-            hold: matches!(&verdict.sentence, Some(Sentence::Call(call)) if call.hold()),
-            sequence: self.next,
-            time: now,
             task: verdict.task,
-            cause: NONE,
+            primitive,
+            code: refusal.map_or(0, Refusal::number),
+            label: justification,
+            cause: None,
+            tail: None,
+            durability,
         };
-        let mut frame = core::mem::take(&mut self.frame);
-        head.begin(&mut frame);
+        let held = u8::from(verdict.call().is_some_and(Call::hold));
+        let mut frame = self.head(&event, held, now);
         decision_tail(&mut frame, &verdict, facts);
         let record = self.seal(frame, durability)?;
+        let refused = |refusal, label| Opened::Refused(Refused { refusal, label, record });
         Ok(match verdict.finding {
-            Ok(passed) => Opened::Permitted(Authorized {
-                passed,
-                record,
-                justification: verdict.justification,
-            }),
-            Err(refusal) => {
-                let named = match &verdict.sentence {
-                    Some(Sentence::Call(call)) => call.held().next().is_some(),
-                    Some(Sentence::Warrant(_)) | None => false,
-                };
-                let depends = named && matches!(code::gate(refusal.number()), Some(3 | 4));
-                let label = if depends { verdict.justification } else { Label::SYSTEM };
-                Opened::Refused(Refused { refusal, label, record })
+            Finding::Passed(call, passed) => {
+                Opened::Permitted(Authorized { call, passed, record, justification })
+            }
+            Finding::Unreadable(refusal) => refused(refusal, Label::SYSTEM),
+            Finding::Refused(sentence, refusal) => {
+                // What the table says is the kernel's own; the rest may have
+                // depended on a value that the sentence names.
+                let named = sentence.asked().held().next().is_some();
+                let depends = named && code::gate(refusal.number()) != Some(2);
+                refused(refusal, if depends { justification } else { Label::SYSTEM })
             }
         })
     }
@@ -330,23 +318,35 @@ impl<S: Sink> Log<S> {
     /// # Errors
     /// The sink failed.
     pub fn note(&mut self, event: &Event<'_>, now: u64) -> Result<u64, SinkFailed> {
-        let head = Head {
-            kind: event.kind,
-            primitive: event.primitive,
-            code: event.code,
-            label: event.label,
-            hold: false,
-            sequence: self.next,
-            time: now,
-            task: event.task,
-            cause: event.cause.unwrap_or(NONE),
-        };
-        let mut frame = core::mem::take(&mut self.frame);
-        head.begin(&mut frame);
+        let mut frame = self.head(event, 0, now);
         if let Some((tag, bytes)) = event.tail {
             field(&mut frame, tag, |out| out.extend_from_slice(bytes));
         }
         self.seal(frame, event.durability)
+    }
+
+    /// The frame with four bytes for the length, and the head.
+    fn head(&mut self, event: &Event<'_>, held: u8, now: u64) -> Vec<u8> {
+        let row = event.primitive.map(Primitive::row);
+        let destructive = row.is_some_and(|row| row.harm == Harm::Destructive);
+        let egress = row.is_some_and(|row| row.egress != Egress::Never);
+        let class = u8::from(destructive) | u8::from(egress) << 1 | held << 2;
+        let mut frame = core::mem::take(&mut self.frame);
+        frame.clear();
+        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(&[
+            VERSION,
+            event.kind.number(),
+            event.primitive.map_or(u8::MAX, Primitive::id),
+            code::gate(event.code).unwrap_or(0),
+        ]);
+        frame.extend_from_slice(&event.code.to_le_bytes());
+        frame.extend_from_slice(&[event.label.integrity.mark().number(), class]);
+        let (secrecy, cause) = (event.label.secrecy.bits(), event.cause.unwrap_or(NONE));
+        for number in [self.next, now, event.task, secrecy, cause] {
+            frame.extend_from_slice(&number.to_le_bytes());
+        }
+        frame
     }
 
     fn seal(&mut self, mut frame: Vec<u8>, durability: Durability) -> Result<u64, SinkFailed> {
@@ -372,14 +372,6 @@ impl<S: Sink> Log<S> {
     }
 }
 
-/// What a sentence asks for.
-pub(crate) fn primitive_of(sentence: &Sentence<'_>) -> Primitive {
-    match sentence {
-        Sentence::Call(call) => call.primitive(),
-        Sentence::Warrant(warrant) => warrant.primitive(),
-    }
-}
-
 /// The first bytes of a log.
 pub(crate) fn header(run: [u8; 32]) -> [u8; HEADER] {
     let mut header = [0; HEADER];
@@ -387,42 +379,6 @@ pub(crate) fn header(run: [u8; 32]) -> [u8; HEADER] {
     let parts = MAGIC.iter().chain(&version).chain(&run);
     header.iter_mut().zip(parts).for_each(|(slot, byte)| *slot = *byte);
     header
-}
-
-struct Head {
-    kind: Kind,
-    primitive: Option<Primitive>,
-    code: u16,
-    label: Label,
-    hold: bool,
-    sequence: u64,
-    time: u64,
-    task: u64,
-    cause: u64,
-}
-
-impl Head {
-    /// Puts four bytes for the length and the head into an empty frame.
-    fn begin(&self, frame: &mut Vec<u8>) {
-        let row = self.primitive.map(Primitive::row);
-        let destructive = row.is_some_and(|row| row.harm == Harm::Destructive);
-        let egress = row.is_some_and(|row| row.egress != Egress::Never);
-        let class = u8::from(destructive) | u8::from(egress) << 1 | u8::from(self.hold) << 2;
-        frame.clear();
-        frame.extend_from_slice(&[0; 4]);
-        frame.extend_from_slice(&[
-            VERSION,
-            self.kind.number(),
-            self.primitive.map_or(u8::MAX, Primitive::id),
-            code::gate(self.code).unwrap_or(0),
-        ]);
-        frame.extend_from_slice(&self.code.to_le_bytes());
-        frame.extend_from_slice(&[self.label.integrity.number(), class]);
-        let secrecy = self.label.secrecy.bits();
-        for number in [self.sequence, self.time, self.task, secrecy, self.cause] {
-            frame.extend_from_slice(&number.to_le_bytes());
-        }
-    }
 }
 
 fn field(frame: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
@@ -437,12 +393,13 @@ fn field(frame: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 fn decision_tail(frame: &mut Vec<u8>, verdict: &Verdict<'_>, facts: &impl Facts) {
-    match &verdict.sentence {
-        None => field(frame, tag::MALFORMED, |out| malformed(out, verdict.raw)),
-        Some(Sentence::Warrant(warrant)) => {
-            field(frame, tag::SENTENCE, |out| out.extend_from_slice(warrant.raw().as_bytes()));
+    match &verdict.finding {
+        Finding::Unreadable(_) => field(frame, tag::MALFORMED, |out| malformed(out, verdict.raw)),
+        Finding::Refused(Sentence::Warrant(warrant), _) => {
+            field(frame, tag::SENTENCE, |out| out.extend_from_slice(warrant.asked.raw.as_bytes()));
         }
-        Some(Sentence::Call(call)) => call_tail(frame, call, verdict, facts),
+        Finding::Refused(Sentence::Call(call), _) => call_tail(frame, call, &[], facts),
+        Finding::Passed(call, passed) => call_tail(frame, call, &passed.targets, facts),
     }
     if verdict.justification.origin.records().next().is_some() {
         field(frame, tag::ORIGINS, |out| {
@@ -460,24 +417,31 @@ fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
     out.extend_from_slice(raw.get(..RECORD_CONTENT).unwrap_or(raw));
 }
 
-fn call_tail(frame: &mut Vec<u8>, call: &Call<'_>, verdict: &Verdict<'_>, facts: &impl Facts) {
+fn call_tail(
+    frame: &mut Vec<u8>,
+    call: &Call<'_>,
+    targets: &[Option<Target<'_>>],
+    facts: &impl Facts,
+) {
     field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
-    if let Ok(passed) = &verdict.finding {
-        let literal = |path: &str| {
-            call.arguments()
-                .any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == path))
-        };
-        let found = passed.targets.iter().flatten().map(NormalPath::as_str);
-        if found.clone().any(|path| !literal(path)) {
-            field(frame, tag::TARGET, |out| {
-                for (index, path) in found.enumerate() {
-                    if index > 0 {
-                        out.push(0);
-                    }
-                    out.extend_from_slice(path.as_bytes());
+    let literal = |target: &str| {
+        call.arguments()
+            .any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == target))
+    };
+    let found = targets.iter().flatten().filter_map(|target| match target {
+        Target::Path(path) => Some(path.as_str()),
+        Target::Url(text) | Target::Host(text) | Target::Name(text) => Some(&**text),
+        Target::Port(_) => None,
+    });
+    if found.clone().any(|target| !literal(target)) {
+        field(frame, tag::TARGET, |out| {
+            for (index, target) in found.enumerate() {
+                if index > 0 {
+                    out.push(0);
                 }
-            });
-        }
+                out.extend_from_slice(target.as_bytes());
+            }
+        });
     }
     if call.held().next().is_some() {
         field(frame, tag::HELD, |out| {
@@ -510,12 +474,21 @@ fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
 
 fn cut(out: &mut Vec<u8>, content: &[u8]) {
     use core::fmt::Write;
-    let mut text = alloc::string::String::with_capacity(96);
-    // Writing to a String cannot fail.
-    let _ = write!(text, "{{\"$cut\":[{},\"", content.len());
+    let mut out = Bytes(out);
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "{{\"$cut\":[{},\"", content.len());
     for byte in Sha256::digest(content) {
-        let _ = write!(text, "{byte:02x}");
+        let _ = write!(out, "{byte:02x}");
     }
-    text.push_str("\"]}");
-    out.extend_from_slice(text.as_bytes());
+    let _ = out.write_str("\"]}");
+}
+
+/// Writes text at the end of bytes.
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl core::fmt::Write for Bytes<'_> {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
 }

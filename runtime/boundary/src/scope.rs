@@ -1,152 +1,82 @@
 //! Scope: which targets a grant covers, compiled when it is granted.
 //!
-//! A lookup walks the target's components once, so its cost follows the target
-//! and not the number of entries. No entry means no; a deny entry always wins.
+//! A lookup follows the target, so its cost does not grow with the number of
+//! entries. No entry means no; a deny entry always wins.
 //!
 //! # Invariants
 //! - I9: a scope is only ever built from a grant; nothing adds to it later.
-//! - I11: only normal paths are compared; deny entries and compartments compare
-//!   folded, allow entries exactly.
+//! - I11: only normal paths, canonical hosts and literal tools are compared; deny
+//!   entries and compartments compare folded, allow entries exactly.
 //!
 //! # Not here
 //! Reading the grant file (`synapse-kernel`).
 
-use alloc::borrow::Cow;
-use alloc::string::{String, ToString};
+mod net;
+mod pattern;
+mod tools;
 
-use hashbrown::{HashMap, HashSet};
+use alloc::string::String;
+use core::net::IpAddr;
+
+use hashbrown::HashMap;
 use synapse_abi::code::Refusal;
+pub use synapse_abi::registry::Rights;
 
 use crate::label::Secrecy;
 use crate::path::{NormalPath, fold};
-
-/// What may be done to a path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rights(u8);
-
-impl Rights {
-    /// Nothing.
-    pub const NONE: Self = Self(0);
-    /// See the names in a directory.
-    pub const LIST: Self = Self(1);
-    /// Read bytes.
-    pub const READ: Self = Self(2);
-    /// Make, change or receive a name.
-    pub const WRITE: Self = Self(4);
-    /// Take a name away.
-    pub const DELETE: Self = Self(8);
-
-    /// Both together.
-    #[must_use]
-    pub const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether all of `needed` are here.
-    #[must_use]
-    pub const fn cover(self, needed: Self) -> bool {
-        needed.0 & !self.0 == 0
-    }
-}
-
-/// A path pattern: literal components, then nothing, `/*` or `/**`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
-    path: NormalPath<'static>,
-    reach: Reach,
-}
-
-/// How far a pattern reaches below its literal part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// The path alone.
-    Exact,
-    /// Its direct children.
-    Children,
-    /// Itself and everything below.
-    Subtree,
-}
-
-/// Why a text is no pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadPattern {
-    /// The literal part is no normal path; the refusal says why.
-    Path(Refusal),
-    /// A `*` stands elsewhere than in a last `/*` or `/**`.
-    Star,
-    /// The path is spelled in another way than its normal form.
-    NotNormal,
-}
-
-impl Pattern {
-    /// Reads `/a/b`, `/a/*` or `/a/**`.
-    ///
-    /// # Errors
-    /// See [`BadPattern`].
-    pub fn parse(text: &str) -> Result<Self, BadPattern> {
-        let (literal, reach) = if let Some(head) = text.strip_suffix("/**") {
-            (head, Reach::Subtree)
-        } else if let Some(head) = text.strip_suffix("/*") {
-            (head, Reach::Children)
-        } else {
-            (text, Reach::Exact)
-        };
-        let literal = if literal.is_empty() && reach != Reach::Exact { "/" } else { literal };
-        if literal.contains('*') {
-            return Err(BadPattern::Star);
-        }
-        let path = NormalPath::parse(Cow::Owned(literal.to_string())).map_err(BadPattern::Path)?;
-        if path.as_str() != literal {
-            return Err(BadPattern::NotNormal);
-        }
-        Ok(Self { path, reach })
-    }
-
-    /// The literal part.
-    #[must_use]
-    pub const fn path(&self) -> &NormalPath<'static> {
-        &self.path
-    }
-
-    /// How far it reaches.
-    #[must_use]
-    pub const fn reach(&self) -> Reach {
-        self.reach
-    }
-}
+pub use net::{HostPattern, Method, Net, Network, Place, Terms};
+use net::{Nets, Rule};
+pub use pattern::{BadPattern, Pattern, Reach};
+use pattern::{Named, Node, Walk, exactly};
+pub use tools::{Decimal, Effect, Limit, Tool};
 
 /// Everything a grant lets its task name, ready to be looked up.
 #[derive(Debug, Default)]
 pub struct Scope {
     allow: Node<Rights>,
     deny: Node<bool>,
-    deny_names: HashSet<String>,
+    deny_names: Named<()>,
     compartments: Node<Secrecy>,
     named: Secrecy,
+    nets: Nets,
+    tools: HashMap<String, Tool>,
 }
 
 impl Scope {
     /// Adds an allow entry.
     pub fn allow(&mut self, pattern: &Pattern, rights: Rights) {
-        let at = self.allow.at(pattern, exactly);
-        *at = at.and(rights);
+        self.allow.insert(pattern, |at| *at = at.and(rights), exactly);
     }
 
-    /// Adds a deny entry for a pattern.
+    /// Adds a deny entry for what a pattern covers and all below it.
     pub fn deny(&mut self, pattern: &Pattern) {
-        *self.deny.at(pattern, fold) = true;
+        self.deny.insert_deep(pattern, |at| *at = true, fold);
     }
 
     /// Adds a deny entry for a component's name, wherever it stands.
     pub fn deny_name(&mut self, name: &str) {
-        self.deny_names.insert(fold(name).into_owned());
+        self.deny_names.entry(&fold(name));
     }
 
-    /// Puts what a pattern covers into a compartment.
+    /// Puts what a pattern covers and all below it into a compartment.
     pub fn compartment(&mut self, pattern: &Pattern, compartment: Secrecy) {
-        let at = self.compartments.at(pattern, fold);
-        *at = at.join(compartment);
+        self.compartments.insert_deep(pattern, |at| *at = at.join(compartment), fold);
         self.named = self.named.join(compartment);
+    }
+
+    /// Adds a network entry.
+    pub fn net(&mut self, pattern: HostPattern, entry: Net) {
+        self.nets.insert(pattern, Rule::Allow(entry));
+    }
+
+    /// Adds a deny entry for hosts.
+    pub fn deny_host(&mut self, pattern: HostPattern) {
+        self.nets.insert(pattern, Rule::Deny);
+    }
+
+    /// Adds the entry of a verb, `server/verb`; a second one takes its place.
+    pub fn tool(&mut self, name: &str, entry: Tool) {
+        self.tools.insert(name.into(), entry);
     }
 
     /// Whether a path is covered with these rights.
@@ -154,20 +84,53 @@ impl Scope {
     /// # Errors
     /// `Denied` where a deny entry covers it, else `OutOfScope`.
     pub fn check(&self, path: &NormalPath<'_>, needed: Rights) -> Result<(), Refusal> {
-        let denied_name = |name: &str| self.deny_names.contains(&*fold(name));
-        if (!self.deny_names.is_empty() && path.components().any(denied_name))
-            || self.deny.sum(path, false, |a, b| a || *b, fold)
-        {
+        let mut deny = Walk::new(&self.deny, |a, b| a || b);
+        let mut allow = Walk::new(&self.allow, Rights::and);
+        let mut denied = false;
+        let mut components = path.components();
+        while let Some(name) = components.next() {
+            let (folded, is_last) = (path.fold(name), components.is_empty());
+            denied = denied || self.deny_names.get(&folded).is_some();
+            deny.step(&folded, is_last);
+            allow.step(name, is_last);
+        }
+        if denied || deny.end() {
             return Err(Refusal::Denied);
         }
-        let rights = self.allow.sum(path, Rights::NONE, |a, b| a.and(*b), exactly);
-        if rights.cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
+        if allow.end().cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
+    }
+
+    /// What the network entries that cover a place say.
+    ///
+    /// # Errors
+    /// `Denied` where a deny entry covers it, else `OutOfScope`.
+    pub fn check_net(&self, place: &Place<'_>) -> Result<Terms, Refusal> {
+        self.nets.check(place)
+    }
+
+    /// Whether a connection to a covered place may go to this address.
+    ///
+    /// # Errors
+    /// `Denied` or `OutOfScope`; the fault is [`synapse_abi::code::Fault::Address`].
+    pub fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<(), Refusal> {
+        self.nets.check_resolved(address, place)
+    }
+
+    /// The entry of a verb.
+    #[must_use]
+    pub fn entry(&self, tool: &str) -> Option<&Tool> {
+        self.tools.get(tool)
     }
 
     /// The named compartments that a path's patterns put it into.
     #[must_use]
     pub fn compartments(&self, path: &NormalPath<'_>) -> Secrecy {
-        self.compartments.sum(path, Secrecy::NONE, |a, b| a.join(*b), fold)
+        let mut walk = Walk::new(&self.compartments, Secrecy::join);
+        let mut components = path.components();
+        while let Some(name) = components.next() {
+            walk.step(&path.fold(name), components.is_empty());
+        }
+        walk.end()
     }
 
     /// Every compartment that the grant names: what a file carries whose own
@@ -175,55 +138,6 @@ impl Scope {
     #[must_use]
     pub const fn named(&self) -> Secrecy {
         self.named
-    }
-}
-
-/// How allow entries compare.
-fn exactly(name: &str) -> Cow<'_, str> {
-    Cow::Borrowed(name)
-}
-
-/// One component's place in a tree of patterns.
-#[derive(Debug, Default)]
-struct Node<T> {
-    children: HashMap<String, Node<T>>,
-    exact: T,
-    each_child: T,
-    subtree: T,
-}
-
-impl<T: Copy + Default> Node<T> {
-    fn at(&mut self, pattern: &Pattern, key: fn(&str) -> Cow<'_, str>) -> &mut T {
-        let mut node = self;
-        for component in pattern.path.components() {
-            node = node.children.entry_ref(&*key(component)).or_default();
-        }
-        match pattern.reach {
-            Reach::Exact => &mut node.exact,
-            Reach::Children => &mut node.each_child,
-            Reach::Subtree => &mut node.subtree,
-        }
-    }
-
-    fn sum(
-        &self,
-        path: &NormalPath<'_>,
-        start: T,
-        add: impl Fn(T, &T) -> T,
-        key: fn(&str) -> Cow<'_, str>,
-    ) -> T {
-        let mut node = self;
-        let mut sum = add(start, &node.subtree);
-        let mut components = path.components().peekable();
-        while let Some(component) = components.next() {
-            if components.peek().is_none() {
-                sum = add(sum, &node.each_child);
-            }
-            let Some(next) = node.children.get(&*key(component)) else { return sum };
-            node = next;
-            sum = add(sum, &node.subtree);
-        }
-        add(sum, &node.exact)
     }
 }
 

@@ -16,7 +16,7 @@ use core::ops::Range;
 
 use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
 
-use crate::parse::Parser;
+use crate::parse::{Parser, after_plain};
 
 /// One sentence of the grammar.
 #[derive(Clone, Debug)]
@@ -25,6 +25,21 @@ pub enum Sentence<'s> {
     Call(Call<'s>),
     /// Asks for leave to have an effect later in the turn.
     Warrant(Warrant<'s>),
+}
+
+impl<'s> Sentence<'s> {
+    pub(crate) fn asked(&self) -> &Asked<'s> {
+        match self {
+            Self::Call(call) => &call.asked,
+            Self::Warrant(warrant) => &warrant.asked,
+        }
+    }
+
+    /// Which primitive.
+    #[must_use]
+    pub fn primitive(&self) -> Primitive {
+        self.asked().primitive
+    }
 }
 
 /// A call: a primitive and its arguments.
@@ -38,7 +53,7 @@ pub struct Call<'s> {
 #[derive(Clone, Debug)]
 pub struct Warrant<'s> {
     pub(crate) asked: Asked<'s>,
-    pub(crate) uses: u64,
+    pub(crate) uses: u8,
 }
 
 /// What calls and warrants have in common.
@@ -47,9 +62,10 @@ pub(crate) struct Asked<'s> {
     pub(crate) raw: &'s str,
     pub(crate) primitive: Primitive,
     pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
-    pub(crate) ranges: [Range<usize>; MAX_ARGUMENTS],
+    /// Where each argument stands; a sentence is short enough for 32 bits.
+    pub(crate) ranges: [(u32, u32); MAX_ARGUMENTS],
     /// How many held values the sentence names.
-    pub(crate) held: usize,
+    pub(crate) held: u8,
 }
 
 /// The value of one argument.
@@ -105,7 +121,7 @@ impl<'s> Call<'s> {
     /// The number of every held value named anywhere in the sentence.
     #[must_use]
     pub fn held(&self) -> Held<'s> {
-        Held { rest: self.asked.raw, left: self.asked.held }
+        self.asked.held()
     }
 
     /// The sentence.
@@ -123,21 +139,16 @@ impl<'s> Call<'s> {
     /// Where in the sentence that JSON value stands; empty past the end.
     #[must_use]
     pub fn range(&self, place: usize) -> Range<usize> {
-        self.asked.ranges.get(place).cloned().unwrap_or_default()
+        let (start, end) = self.asked.ranges.get(place).copied().unwrap_or_default();
+        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
     }
 }
 
 impl<'s> Warrant<'s> {
-    /// Which primitive.
-    #[must_use]
-    pub fn primitive(&self) -> Primitive {
-        self.asked.primitive
-    }
-
     /// How often it may be used: 1 to [`synapse_abi::limits::USES`].
     #[must_use]
     pub fn uses(&self) -> u64 {
-        self.uses
+        self.uses.into()
     }
 
     /// The argument at this place of the primitive's row; `Absent` where the
@@ -146,23 +157,6 @@ impl<'s> Warrant<'s> {
     pub fn argument(&self, place: usize) -> Argument<'s> {
         self.asked.argument(place)
     }
-
-    /// Every argument beside its row of the registry.
-    pub fn arguments(&self) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> {
-        self.asked.arguments()
-    }
-
-    /// The number of every held value that a selector looks into.
-    #[must_use]
-    pub fn held(&self) -> Held<'s> {
-        Held { rest: self.asked.raw, left: self.asked.held }
-    }
-
-    /// The sentence.
-    #[must_use]
-    pub fn raw(&self) -> &'s str {
-        self.asked.raw
-    }
 }
 
 impl<'s> Asked<'s> {
@@ -170,7 +164,11 @@ impl<'s> Asked<'s> {
         self.arguments.get(place).copied().unwrap_or(Argument::Absent)
     }
 
-    fn arguments(
+    pub(crate) fn held(&self) -> Held<'s> {
+        Held { rest: self.raw, left: self.held }
+    }
+
+    pub(crate) fn arguments(
         &self,
     ) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> + use<'s> {
         self.primitive.row().arguments.iter().zip(self.arguments)
@@ -184,7 +182,7 @@ impl<'s> Asked<'s> {
 #[derive(Clone, Debug)]
 pub struct Held<'s> {
     rest: &'s str,
-    left: usize,
+    left: u8,
 }
 
 impl Iterator for Held<'_> {
@@ -218,11 +216,15 @@ impl<'s> Text<'s> {
     /// The string that is meant. Allocates only where there is an escape.
     #[must_use]
     pub fn decode(self) -> Cow<'s, str> {
+        if after_plain(self.0).is_empty() {
+            return Cow::Borrowed(self.0);
+        }
         let mut rest = self.0;
         let mut text = String::new();
-        while let Some((plain, escape)) = rest.split_once('\\') {
+        while let Some(at) = rest.bytes().position(|byte| byte == b'\\') {
+            let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, ""));
             text.push_str(plain);
-            let mut after = escape.chars();
+            let mut after = escape.get(1..).unwrap_or_default().chars();
             text.extend(match after.next() {
                 Some('n') => Some('\n'),
                 Some('r') => Some('\r'),
@@ -235,9 +237,6 @@ impl<'s> Text<'s> {
                 other => other,
             });
             rest = after.as_str();
-        }
-        if rest.len() == self.0.len() {
-            return Cow::Borrowed(rest);
         }
         text.push_str(rest);
         Cow::Owned(text)

@@ -4,7 +4,7 @@
 //! written by others, so all of it passes the renderer.
 //!
 //! # Not here
-//! The chain and the format (`synapse_boundary::verify`).
+//! The chain and the format (`synapse_kernel::verify`).
 
 use core::fmt;
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 use synapse_boundary::record::Kind;
-use synapse_boundary::verify::{Broken, Reader, Record};
 use synapse_host::{log, render};
+use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_kernel::words;
 
 use crate::output;
@@ -77,6 +77,8 @@ pub(crate) enum AuditError {
     Log { path: PathBuf, why: io::Error },
     /// The log is not as it was written.
     Broken { path: PathBuf, broken: Broken },
+    /// The log tells of no such call.
+    Untold { told: String },
     /// Standard output took nothing.
     Output { why: io::Error },
 }
@@ -118,6 +120,7 @@ impl fmt::Display for AuditError {
                     ),
                 }
             }
+            Self::Untold { told } => f.write_str(told),
             // The caller tells nothing of a reader that has seen enough.
             Self::Output { why } => f.write_str(&output::told(why).unwrap_or_default()),
         }
@@ -131,14 +134,16 @@ impl AuditError {
     }
 }
 
-struct Found {
-    path: PathBuf,
-    bytes: Vec<u8>,
+/// A log that was read.
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Found {
-    fn find(run: PathBuf) -> Result<Self, AuditError> {
-        let run = if run == Path::new("latest") && !run.exists() { latest()? } else { run };
+    /// Reads a log, a run's directory, or `latest`.
+    pub(crate) fn find(run: PathBuf) -> Result<Self, AuditError> {
+        let run = named(run)?;
         let path = if run.is_dir() { run.join(log::FILE) } else { run };
         match fs::read(&path) {
             Ok(bytes) => Ok(Self { path, bytes }),
@@ -149,6 +154,11 @@ impl Found {
     fn broken(&self, broken: Broken) -> AuditError {
         AuditError::Broken { path: self.path.clone(), broken }
     }
+}
+
+/// What a person calls a run, `latest` being the one that began last.
+pub(crate) fn named(run: PathBuf) -> Result<PathBuf, AuditError> {
+    if run == Path::new("latest") && !run.exists() { latest() } else { Ok(run) }
 }
 
 /// The directory of the run that began last. Names begin with the second; of
@@ -227,7 +237,8 @@ fn verify(found: &Found, json: bool) -> Result<ExitCode, AuditError> {
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn object(record: &Record<'_>) -> Value {
+/// A record for a program.
+pub(crate) fn object(record: &Record<'_>) -> Value {
     json!({
         "record": record.sequence,
         "time": record.time,
@@ -256,7 +267,7 @@ fn integrity_name(number: u8) -> &'static str {
 }
 
 /// A path of this machine, whose name may have been chosen by others.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     render::escape(path.as_os_str().as_encoded_bytes())
 }
 

@@ -7,12 +7,17 @@
 //! Any decision about a call (`synapse-boundary`).
 
 mod audit;
+mod bench;
 mod build;
+mod check;
 mod firmware;
+mod grant;
 mod mount;
 mod output;
 mod primitives;
 mod run;
+mod undo;
+mod why;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -29,11 +34,31 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
-        Command::Audit(audit) => match audit.run() {
-            Ok(code) => code,
-            Err(gone) if gone.is_reader_gone() => ExitCode::SUCCESS,
-            Err(failure) => failed(&failure.to_string(), 1),
+        Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Audit(audit) => read(audit.run()),
+        Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
+        Command::Check(check) => match check.run() {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::from(6),
+            Err(why) => failed(&why, 1),
         },
+        Command::Grant(grant) => match grant.run() {
+            Ok(code) => code,
+            Err(why) => why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
+        },
+        Command::Bench(bench) => match bench.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => failed(&why, 1),
+        },
+    }
+}
+
+/// The end of a command that reads a log.
+fn read(result: Result<ExitCode, audit::AuditError>) -> ExitCode {
+    match result {
+        Ok(code) => code,
+        Err(gone) if gone.is_reader_gone() => ExitCode::SUCCESS,
+        Err(failure) => failed(&failure.to_string(), 1),
     }
 }
 
@@ -49,7 +74,8 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// anything is done, and the record can be checked afterwards.
 ///
 /// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
-/// without an answer, 5 no compiler for guests is installed, 130 ended by
+/// without an answer, 4 something could not be undone, 5 no compiler for guests
+/// is installed, 6 a gate refuses the checked sentence, 130 ended by
 /// Ctrl-C.
 #[derive(Parser)]
 #[command(version)]
@@ -65,4 +91,9 @@ enum Command {
     Firmware(firmware::Firmware),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
+    Undo(undo::Undo),
+    Grant(grant::Grant),
+    Why(why::Why),
+    Check(check::Check),
+    Bench(bench::Bench),
 }

@@ -5,7 +5,8 @@
 
 use serde_json::{Value, json};
 use std::io;
-use synapse_abi::registry::{Argument, Egress, Harm, Ingest, Kind, REGISTRY, Reply, Row, Type};
+use synapse_abi::registry::{Argument, Egress, Harm, Ingest, Kind, REGISTRY, Row, Type};
+use synapse_abi::reply::Form;
 
 use crate::output;
 
@@ -57,12 +58,13 @@ fn flags(row: &Row) -> String {
     format!("{harm}{egress}{ingest}")
 }
 
-fn reply(reply: Reply) -> &'static str {
+fn reply(reply: Form) -> &'static str {
     match reply {
-        Reply::Nothing => "nothing",
-        Reply::Bytes => "bytes",
-        Reply::Json => "json",
-        Reply::Handle => "handle",
+        Form::Nothing => "nothing",
+        Form::Bytes => "bytes",
+        Form::Json => "json",
+        Form::Handle => "handle",
+        Form::Held => "held",
     }
 }
 

@@ -4,7 +4,7 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`engine`], [`log`], [`render`].
+//! [`run`] (a whole run), [`engine`], [`log`], [`render`], [`console`], [`undo`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -13,7 +13,9 @@
 //! # Not here
 //! Deciding (`synapse-boundary`), tasks (`synapse-kernel`), commands (`synapse`).
 
+pub mod console;
 pub mod engine;
 pub mod log;
 pub mod render;
 pub mod run;
+pub mod undo;

@@ -75,6 +75,8 @@ impl FileSink {
     pub fn create(dir: &Path) -> io::Result<Self> {
         let file =
             OpenOptions::new().write(true).create_new(true).mode(0o600).open(dir.join(FILE))?;
+        // Until the run ends, so that nobody undoes what still goes on.
+        file.try_lock()?;
         // The name must be as safe as the records.
         File::open(dir)?.sync_all()?;
         Self::of(file)

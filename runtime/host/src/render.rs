@@ -7,7 +7,6 @@ use std::io::{self, IsTerminal, Write as _};
 
 use rustix::termios;
 use synapse_primitives::Fault;
-use synapse_primitives::disk::Screen;
 
 pub use synapse_kernel::render::{COLUMN, block, escape, is_hidden, line, wrapped};
 
@@ -48,9 +47,25 @@ impl Terminal {
     }
 }
 
-impl Screen for Terminal {
-    fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
-        let text = wrapped(bytes, self.columns());
+impl Terminal {
+    /// Whether somebody may be looking at it.
+    pub(crate) fn is_seen(self) -> bool {
+        match self.stream {
+            Stream::Output => io::stdout().is_terminal(),
+            Stream::Error => io::stderr().is_terminal(),
+        }
+    }
+
+    /// Shows what others wrote, each line behind [`COLUMN`].
+    ///
+    /// # Errors
+    /// `Closed` when nobody can see it, `Io`.
+    pub fn show(self, bytes: &[u8]) -> Result<(), Fault> {
+        self.say(&wrapped(bytes, self.columns()))
+    }
+
+    /// Shows this program's own words.
+    pub(crate) fn say(self, text: &str) -> Result<(), Fault> {
         // One write under the stream's lock: no other line gets in between.
         let shown = match self.stream {
             Stream::Output => {

@@ -29,6 +29,7 @@ use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
+use crate::console::{Console, PATIENCE};
 use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::log::{FileSink, new_run_dir};
 use crate::render::Terminal;
@@ -257,13 +258,27 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         .mounts
         .iter()
         .map(|mount| {
-            let dir =
-                folder(&mount.host).map_err(|why| cannot("open the folder", &mount.host, &why))?;
+            let host = fs::canonicalize(&mount.host)
+                .map_err(|why| cannot("open the folder", &mount.host, &why))?;
+            let dir = folder(&host).map_err(|why| cannot("open the folder", &host, &why))?;
             let access = if mount.read_only { Access::ReadOnly } else { Access::ReadWrite };
-            Ok(Mount { root: mount.guest.clone(), dir, access })
+            let Some(host) = host.to_str().map(ToOwned::to_owned) else {
+                return Err(RunError(format!(
+                    "{}: the folder's path is not UTF-8, so that the journal cannot name it; \
+                     rename the folder",
+                    show(&host)
+                )));
+            };
+            Ok(Mount { root: mount.guest.clone(), host, dir, access })
         })
         .collect::<Result<_, RunError>>()?;
-    Disk::new(mounts, &own, Some(journal), Box::new(options.screen))
+    let console = Console {
+        terminal: options.screen,
+        agent: options.agent.to_string_lossy().into_owned(),
+        cancel: Arc::clone(&options.cancel),
+        patience: PATIENCE,
+    };
+    Disk::new(mounts, &own, Some(journal), Box::new(console))
         .map_err(|why| RunError(why.to_string()))
 }
 

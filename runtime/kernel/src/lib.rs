@@ -3,12 +3,15 @@
 
 extern crate alloc;
 
+pub mod account;
 pub mod admit;
 pub mod bounds;
 pub mod engine;
+pub mod explain;
 pub mod grant;
 pub mod render;
 pub mod replay;
 pub mod run;
 pub mod task;
+pub mod verify;
 pub mod words;

@@ -232,7 +232,7 @@ mod tests {
             input("say \"a\\b\"\n", &grant),
             "{\"v\":1,\"messages\":[{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"}],\
              \"handles\":[],\"warrants\":[],\
-             \"grant\":{\"primitives\":[\"clock_read\"],\"paths\":[]},\"budget\":{\"calls\":7}}"
+             \"grant\":{\"primitives\":[\"clock_read\"],\"paths\":[],\"hosts\":[],\"tools\":[]},\"budget\":{\"calls\":7}}"
         );
     }
 

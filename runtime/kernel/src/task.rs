@@ -20,10 +20,10 @@ use synapse_abi::code::Fault;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
 use synapse_boundary::record::{Durability, Event, Kind, tag};
-use synapse_boundary::sentence::{Argument, Sentence};
+use synapse_boundary::sentence::Argument;
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Verdict,
-    decide,
+    Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
+    Verdict, decide,
 };
 use synapse_primitives::{Executed, Platform, execute};
 
@@ -66,6 +66,7 @@ pub type Watch = Arc<dyn Fn(&Crossing<'_>) + Send + Sync>;
 pub struct Task<P, S> {
     id: u64,
     mark: Mark,
+    table: Table,
     grant: Arc<Grant>,
     calls_left: u64,
     overdrawn: u32,
@@ -121,6 +122,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         Self {
             id: parts.id,
             mark: Mark::new(parts.mark),
+            table: Table::new(parts.grant.granted),
             grant: parts.grant,
             calls_left,
             overdrawn: 0,
@@ -147,11 +149,12 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let request = Request {
             task: self.id,
             mark: &self.mark,
-            granted: self.grant.granted,
+            table: &self.table,
             scope: &self.grant.scope,
             calls_left: self.calls_left,
         };
-        let verdict = decide(request, &self.stores, sentence);
+        // No console takes confirmations yet: a question is refused.
+        let verdict = decide(request, &self.stores, sentence).unasked();
         let seen = Seen::of(&verdict, sentence);
         if self.calls_left == 0 {
             self.overdrawn = self.overdrawn.saturating_add(1);
@@ -233,7 +236,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             durability: Durability::Soon,
         };
         let noted = self.log.lock().note(&event, self.platform.now_ms());
-        noted.map(|_| ()).map_err(|_| Fault::NoRecord.number())
+        noted.map(|_| ()).map_err(|_| Fault::Unrecorded.number())
     }
 
     fn tell(&self, seen: &Seen<'_>, record: u64, code: u16, bytes: usize, held: bool) {
@@ -267,18 +270,12 @@ struct Seen<'s> {
 
 impl<'s> Seen<'s> {
     fn of(verdict: &Verdict<'_>, raw: &'s [u8]) -> Self {
-        match verdict.sentence() {
-            Some(Sentence::Call(call)) => {
-                let target = raw.get(call.range(0)).and_then(|bytes| str::from_utf8(bytes).ok());
-                let named = matches!(call.argument(0), Argument::Text(_));
-                let target = target.filter(|_| named).unwrap_or_default().trim_matches('"');
-                Self { primitive: Some(call.primitive()), target }
-            }
-            Some(Sentence::Warrant(warrant)) => {
-                Self { primitive: Some(warrant.primitive()), target: "" }
-            }
-            None => Self { primitive: None, target: "" },
-        }
+        let target = verdict.call().and_then(|call| {
+            let named = matches!(call.argument(0), Argument::Text(_));
+            let target = raw.get(call.range(0)).filter(|_| named)?;
+            Some(str::from_utf8(target).ok()?.trim_matches('"'))
+        });
+        Self { primitive: verdict.primitive(), target: target.unwrap_or_default() }
     }
 }
 

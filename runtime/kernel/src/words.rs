@@ -9,11 +9,11 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use crate::verify::Record;
 use synapse_abi::code::{self, Fault, Refusal};
 use synapse_abi::registry::Ingest;
 use synapse_boundary::Integrity;
 use synapse_boundary::record::{Kind, tag};
-use synapse_boundary::verify::Record;
 
 use crate::render;
 use crate::task::Crossing;
@@ -111,7 +111,9 @@ fn clock(milliseconds: u64) -> String {
     format!("{hour:02}:{minute:02}:{second:02}.{:03}Z", milliseconds % 1000)
 }
 
-fn verdict(record: &Record<'_>) -> String {
+/// What was decided of a call, or what it came to.
+#[must_use]
+pub fn verdict(record: &Record<'_>) -> String {
     match (record.kind, record.code) {
         (Kind::Decision, 0) => "permitted".to_owned(),
         (Kind::Outcome, 0) => "ok".to_owned(),
@@ -152,8 +154,8 @@ fn integrity(record: &Record<'_>) -> &'static str {
     }
 }
 
-/// By number; there is no gate 0.
-const GATES: [&str; 5] = ["", "grammar", "capability", "label", "scope"];
+/// The gates' names, by number; there is no gate 0.
+pub const GATES: [&str; 5] = ["", "grammar", "capability", "label", "scope"];
 const TARGET: usize = 120;
 /// Length and digest.
 const MALFORMED_HEAD: usize = 40;

@@ -22,6 +22,22 @@ fn every_board_boots_to_a_prompt_in_little_memory() {
     }
 }
 
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn a_machine_without_randomness_says_so_and_one_with_it_does_not() {
+    for (cpu, without) in [("qemu64", true), ("max", false)] {
+        let more = vec!["-cpu".into(), cpu.into()];
+        let mut machine = Plan { more, ..plan() }.start().unwrap();
+        let said = machine.expect("synapse> ", PATIENCE).unwrap();
+        assert_eq!(
+            said.contains("no source of randomness: no keys can be made"),
+            without,
+            "{said}"
+        );
+        power_off(machine);
+    }
+}
+
 /// An agent that would compute for ever, and may for two seconds.
 #[test]
 #[ignore = "boots QEMU: cargo xtask firmware --test"]

@@ -10,12 +10,12 @@ use std::fs;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use synapse_boundary::verify::Reader;
 use synapse_host::engine::Wasmtime;
 use synapse_kernel::admit::admit;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::replay::Replay;
+use synapse_kernel::verify::Reader;
 use synapse_machine::Model;
 
 use crate::guests::script;
@@ -193,23 +193,10 @@ fn path(dice: &mut Dice) -> String {
         _ => format!(
             "\"{}\"",
             dice.one(&[
-                "/data",
-                "/data/a.md",
-                "/data/b",
-                "/data/b/c.md",
-                "/data/new.md",
-                "/data/b/new/deep.md",
-                "/data/../etc/passwd",
-                "/data/./a.md",
-                "/data/b/.git/config",
-                "/data/SOUL.md",
-                "/data/denied/x",
-                "/data/.ENV",
-                "/data/raw.bin",
-                "/",
-                "/other",
-                "relative",
-                "/data/a:b",
+                "/data", "/data/a.md", "/data/b", "/data/b/c.md", "/data/new.md",
+                "/data/b/new/deep.md", "/data/../etc/passwd", "/data/./a.md",
+                "/data/b/.git/config", "/data/SOUL.md", "/data/denied/x", "/data/.ENV",
+                "/data/raw.bin", "/", "/other", "relative", "/data/a:b",
             ])
         ),
     }

@@ -173,8 +173,59 @@ impl<'s> Parser<'s> {
     }
 }
 
+/// The members of an object that was parsed: keys as they are meant, values as
+/// they stand.
+#[derive(Clone, Debug)]
+pub(crate) struct Members<'s>(Parser<'s>);
+
+/// The elements of an array that was parsed, as they stand.
+#[derive(Clone, Debug)]
+pub(crate) struct Elements<'s>(Parser<'s>);
+
+impl<'s> Members<'s> {
+    pub(crate) fn new(object: &'s str) -> Self {
+        Self(Parser::new(object.strip_prefix('{').unwrap_or_default()))
+    }
+}
+
+impl<'s> Elements<'s> {
+    pub(crate) fn new(array: &'s str) -> Self {
+        Self(Parser::new(array.strip_prefix('[').unwrap_or_default()))
+    }
+}
+
+impl<'s> Iterator for Members<'s> {
+    type Item = (Text<'s>, &'s str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.0.string().ok()?.raw();
+        self.0.take(":");
+        let value = self.0.element()?;
+        Some((Text(key.strip_prefix('$').unwrap_or(key)), value))
+    }
+}
+
+impl<'s> Iterator for Elements<'s> {
+    type Item = &'s str;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.element()
+    }
+}
+
+impl<'s> Parser<'s> {
+    /// One value and the comma after it.
+    fn element(&mut self) -> Option<&'s str> {
+        let start = self.rest;
+        self.value(limits::JSON_DEPTH, References::Held).ok()?;
+        let value = self.since(start);
+        self.take(",");
+        Some(value)
+    }
+}
+
 /// What follows the plain characters at the beginning of `text`.
-fn after_plain(text: &str) -> &str {
+pub(crate) fn after_plain(text: &str) -> &str {
     let mut bytes = text.as_bytes();
     while let Some((eight, rest)) = bytes.split_first_chunk::<8>() {
         if any_special(u64::from_le_bytes(*eight)) {

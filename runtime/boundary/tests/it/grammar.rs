@@ -1,8 +1,24 @@
-//! The hand-written parser and `grammar.pest` say the same of every sentence.
+//! The hand-written parser, `grammar.pest` and its automaton are one language.
+//!
+//! Two readers that accept the same texts find the same prefixes live, since a
+//! prefix is live when a sentence begins with it. So the door's parser need not
+//! say where it would go on. Where the automaton lives, the parser must accept
+//! the prefix with its shortest completion. Where it dies, the parser must refuse
+//! what would complete a state that it could have mistaken this for: the one before
+//! the byte, each that another byte leads to, and the one without the byte before.
+//! Once after each state, also those that the byte leads to wherever the two bytes
+//! before it are the same.
+
+use std::collections::{BTreeSet, HashMap};
+use std::thread;
 
 use pest::Parser as _;
 use synapse_abi::code::Refusal;
+use synapse_abi::registry::{REGISTRY, Row};
+use synapse_automaton::{START, STATES, State};
 use synapse_boundary::parse;
+
+use crate::sentences::{EVERY_FORM, Random, Writer, mutate};
 
 mod generated {
     #[derive(pest_derive::Parser, Debug)]
@@ -11,120 +27,238 @@ mod generated {
 }
 use generated::{Grammar, Rule};
 
-const SENTENCES: &[&str] = &[
-    r#"{"name":"console_write","arguments":{"content":{"parts":["a\u001f\n",{"$held":3}]}},"hold":true}"#,
-    r#"{"name":"console_ask","arguments":{"question":"wé\\n\"?"}}"#,
-    r#"{"name":"clock_read","arguments":{}}"#,
-    r#"{"name":"fs_read","arguments":{"path":"/data/a.md","offset":0,"length":65536}}"#,
-    r#"{"name":"fs_write","arguments":{"path":{"$held":1},"content":{"$held":2},"mode":"create"}}"#,
-    r#"{"name":"fs_edit","arguments":{"path":"/a","old":"x","new":"y"}}"#,
-    r#"{"name":"fs_list","arguments":{"path":"/a","after":"","limit":10}}"#,
-    r#"{"name":"fs_search","arguments":{"path":"/a","text":"t","offset":1}}"#,
-    r#"{"name":"fs_move","arguments":{"from":"/a","to":"/b"}}"#,
-    r#"{"name":"fs_delete","arguments":{"path":"/a"}}"#,
-    r#"{"name":"value_read","arguments":{"value":{"$held":1},"offset":0,"length":1}}"#,
-    r#"{"name":"value_pick","arguments":{"value":{"$held":1},"selector":{"$select":1,"where":[["a","eq",-0.5],["b","prefix","x"]],"order":["max","m"],"take":"p"}}}"#,
-    r#"{"name":"model_generate","arguments":{"prompt":[{"role":"user","text":"a"}],"grammar":"json","max_tokens":9}}"#,
-    r#"{"name":"agent_spawn","arguments":{"package":"a-b","task":"t","grant":{"$$k":[1,{}]}}}"#,
-    r#"{"name":"agent_wait","arguments":{"agent":1,"timeout":2}}"#,
-    r#"{"name":"channel_create","arguments":{"kind":"bytes"}}"#,
-    r#"{"name":"channel_write","arguments":{"channel":1,"content":"c"}}"#,
-    r#"{"name":"channel_read","arguments":{"channel":1,"max":2,"timeout":3}}"#,
-    r#"{"name":"channel_close","arguments":{"channel":1}}"#,
-    r#"{"name":"channel_grant","arguments":{"channel":1,"to":2}}"#,
-    r#"{"name":"net_listen","arguments":{"host":"127.0.0.1","port":65535}}"#,
-    r#"{"name":"net_accept","arguments":{"listener":1,"timeout":2}}"#,
-    r#"{"name":"net_http_get","arguments":{"url":"https://a.b/c","headers":{"a":{"$held":1}}}}"#,
-    r#"{"name":"net_http_post","arguments":{"url":"https://a.b/","headers":{},"content":"x"}}"#,
-    r#"{"name":"tool_use","arguments":{"tool":"s/v","arguments":{"a":[[[null,true,1.05,{"$held":2}]]]}}}"#,
-    r#"{"name":"tool_commit","arguments":{"tool":"s/v","arguments":{"":{"b":{"c":{"d":false}}}}}}"#,
-    r#"{"warrant":"fs_write","arguments":{"path":"/a"},"uses":64}"#,
-    r#"{"warrant":"fs_edit","arguments":{"path":"/a"},"uses":1}"#,
-    r#"{"warrant":"fs_move","arguments":{"from":"/a","to":{"$select":1,"take":"p"}},"uses":9}"#,
-    r#"{"warrant":"fs_delete","arguments":{"path":"/data/**"},"uses":3}"#,
-    r#"{"warrant":"net_listen","arguments":{"host":"[::1]","port":8080},"uses":1}"#,
-    r#"{"warrant":"net_http_get","arguments":{"url":"https://a.b/"},"uses":1}"#,
-    r#"{"warrant":"net_http_post","arguments":{"url":"https://a.b/"},"uses":12}"#,
-    r#"{"warrant":"tool_use","arguments":{"tool":"s/v","arguments":{"a":{"$select":1,"take":"p"}}},"uses":1}"#,
-    r#"{"warrant":"tool_commit","arguments":{"tool":"s/v","arguments":{"a":"b"}},"uses":1}"#,
-];
-
-/// Fails where parser and grammar differ.
-fn agree(sentence: &[u8]) {
-    let ours = match parse(sentence) {
-        Ok(_) | Err(Refusal::TooLong | Refusal::NotCanonical) => true,
-        Err(Refusal::Malformed | Refusal::NoSuchPrimitive) => false,
-        Err(other) => unreachable!("gate 1 does not say {other:?}"),
-    };
-    let text = str::from_utf8(sentence);
-    let theirs = text.is_ok_and(|text| Grammar::parse(Rule::sentence, text).is_ok());
-    assert_eq!(ours, theirs, "{}", String::from_utf8_lossy(sentence));
+#[test]
+fn every_form_is_read_alike_at_every_byte() {
+    let words = Words::new();
+    for sentence in EVERY_FORM {
+        assert!(parse(sentence.as_bytes()).is_ok(), "{sentence}");
+        every_prefix_agrees(sentence.as_bytes());
+        words.every_byte_agrees(sentence.as_bytes());
+    }
 }
 
 #[test]
-fn every_form_parses_and_no_prefix_does() {
-    for sentence in SENTENCES {
-        assert!(parse(sentence.as_bytes()).is_ok(), "{sentence}");
-        agree(sentence.as_bytes());
-        for end in 0..sentence.len() {
-            assert!(parse(&sentence.as_bytes()[..end]).is_err());
-            agree(&sentence.as_bytes()[..end]);
+fn random_sentences_have_every_primitive() {
+    let writer = Writer::new();
+    let random = &mut Random::new(3);
+    let sentences: Vec<String> = (0..2_000).map(|_| writer.sentence(random)).collect();
+    for Row { primitive, name, .. } in &REGISTRY {
+        for (kind, expected) in [("name", true), ("warrant", primitive.takes_warrant())] {
+            let start = format!("{{\"{kind}\":\"{name}\"");
+            let found = sentences.iter().any(|sentence| sentence.starts_with(&start));
+            assert_eq!(found, expected, "{start}");
         }
     }
 }
 
 #[test]
-fn i12_parser_and_grammar_agree_on_mutations() {
-    const TOKENS: &[&str] = &[
-        "{\"$held\":1}",
-        "\"\"",
-        "0",
-        "-0",
-        "00",
-        "65536",
-        "1.10",
-        "1e3",
-        "\\u0008",
-        "\\u000a",
-        "{}",
-        "[]",
-        ",",
-        "\"$a\"",
-        "\"$$a\"",
-        "{\"$select\":1,\"take\":\"a\"}",
-        "\u{7f}",
-        "é",
-        "null",
-    ];
-    let workers = [1_u64, 2].map(|seed| {
-        std::thread::spawn(move || {
-            let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let mut below = |bound: usize| {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                usize::try_from(state >> 33).unwrap() % bound
-            };
-            for _ in 0..150_000 {
-                let mut bytes = SENTENCES[below(SENTENCES.len())].as_bytes().to_vec();
-                for _ in 0..=below(2) {
-                    let at = below(bytes.len());
-                    let end = bytes.len().min(at + 1 + below(4));
-                    match below(4) {
-                        0 => bytes[at] ^= 1 << below(8),
-                        1 => drop(bytes.drain(at..end)),
-                        2 => drop(bytes.splice(at..at, TOKENS[below(TOKENS.len())].bytes())),
-                        _ => drop(bytes.splice(at..end, TOKENS[below(TOKENS.len())].bytes())),
-                    }
-                    if bytes.is_empty() {
-                        break;
-                    }
-                }
-                agree(&bytes);
-            }
-        })
+fn i12_random_sentences_are_read_alike_at_every_byte() {
+    let words = Words::new();
+    let writer = Writer::new();
+    in_parallel(|seed| {
+        let random = &mut Random::new(seed.into());
+        for _ in 0..10_000 {
+            let sentence = writer.sentence(random);
+            assert!(parser_accepts(sentence.as_bytes()), "{sentence}");
+            every_prefix_agrees(sentence.as_bytes());
+            words.every_byte_agrees(sentence.as_bytes());
+        }
     });
-    for worker in workers {
-        worker.join().unwrap();
+}
+
+#[test]
+fn i12_mutations_are_read_alike_at_every_byte() {
+    let words = Words::new();
+    let writer = Writer::new();
+    in_parallel(|seed| {
+        let random = &mut Random::new(seed.into());
+        for turn in 0..150_000 {
+            let form = EVERY_FORM[turn % EVERY_FORM.len()];
+            let other = writer.sentence(random);
+            let mutant = match turn % 2 {
+                0 => mutate(form, &other, random),
+                _ => mutate(&other, form, random),
+            };
+            agree(&mutant);
+            words.every_byte_agrees(&mutant);
+        }
+    });
+}
+
+#[test]
+fn every_byte_after_every_step_is_read_alike() {
+    let words = Words::new();
+    in_parallel(|seed| {
+        for state in words.states.iter().filter(|state| state.place() % 2 == seed % 2) {
+            for (byte, _, next) in state.bytes() {
+                let before = [words.to(*state), &[byte]].concat();
+                assert_eq!(parser_accepts(&before), next.is_complete());
+                for byte in 0..=u8::MAX {
+                    words.byte_agrees(&before, next, byte);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn every_byte_after_every_state_leads_where_it_should() {
+    let words = Words::new();
+    let ways = words.ways();
+    in_parallel(|seed| {
+        for state in words.states.iter().filter(|state| state.place() % 2 == seed % 2) {
+            let mut text = words.to(*state).to_vec();
+            for byte in 0..=u8::MAX {
+                text.push(byte);
+                let length = text.len();
+                for completion in ways.get(last_three(&text)).into_iter().flatten() {
+                    text.extend(*completion);
+                    let next = state.next(byte).and_then(|next| after(next, completion));
+                    let complete = next.is_some_and(State::is_complete);
+                    assert_eq!(parser_accepts(&text), complete, "{}", text.escape_ascii());
+                    text.truncate(length);
+                }
+                text.pop();
+            }
+        }
+    });
+}
+
+/// Runs twice at once, with 1 and 2.
+fn in_parallel(run: impl Fn(u16) + Sync) {
+    thread::scope(|scope| {
+        for seed in [1, 2] {
+            let run = &run;
+            scope.spawn(move || run(seed));
+        }
+    });
+}
+
+/// Fails where a prefix, taken for a whole sentence, is read in two ways.
+fn every_prefix_agrees(sentence: &[u8]) {
+    for end in 0..=sentence.len() {
+        agree(&sentence[..end]);
     }
+}
+
+/// Fails where parser, pest and automaton differ on a whole text.
+fn agree(text: &[u8]) {
+    let pest = str::from_utf8(text).is_ok_and(|text| Grammar::parse(Rule::sentence, text).is_ok());
+    let automaton = after(START, text).is_some_and(State::is_complete);
+    assert_eq!(pest, automaton, "pest and automaton on {}", text.escape_ascii());
+    assert_eq!(pest, parser_accepts(text), "pest and parser on {}", text.escape_ascii());
+}
+
+/// Whether the parser finds a sentence of the grammar, whatever stands beside that.
+fn parser_accepts(text: &[u8]) -> bool {
+    match parse(text) {
+        Ok(_) | Err(Refusal::TooLong | Refusal::NotCanonical) => true,
+        Err(Refusal::Malformed | Refusal::NoSuchPrimitive) => false,
+        Err(other) => unreachable!("gate 1 does not say {other:?}"),
+    }
+}
+
+/// Where a text leads.
+fn after(state: State, text: &[u8]) -> Option<State> {
+    text.iter().try_fold(state, |state, byte| state.next(*byte))
+}
+
+/// The shortest words through each state of the automaton.
+struct Words {
+    states: Vec<State>,
+    to: Vec<Vec<u8>>,
+    from: Vec<Vec<u8>>,
+}
+
+impl Words {
+    fn new() -> Self {
+        let mut words =
+            Self { states: vec![START], to: vec![vec![]; STATES], from: vec![vec![]; STATES] };
+        let mut before = vec![Vec::new(); STATES];
+        let mut met = BTreeSet::from([START]);
+        let mut at = 0;
+        while let Some(state) = words.states.get(at).copied() {
+            for (byte, _, next) in state.bytes() {
+                before[usize::from(next.place())].push((byte, state));
+                if met.insert(next) {
+                    words.to[usize::from(next.place())] = [words.to(state), &[byte]].concat();
+                    words.states.push(next);
+                }
+            }
+            at += 1;
+        }
+        assert_eq!(words.states.len(), STATES);
+        let mut live: Vec<State> =
+            words.states.iter().copied().filter(|state| state.is_complete()).collect();
+        let mut met: BTreeSet<State> = live.iter().copied().collect();
+        let mut at = 0;
+        while let Some(state) = live.get(at).copied() {
+            for (byte, before) in &before[usize::from(state.place())] {
+                if met.insert(*before) {
+                    words.from[usize::from(before.place())] =
+                        [&[*byte], words.from(state)].concat();
+                    live.push(*before);
+                }
+            }
+            at += 1;
+        }
+        assert_eq!(live.len(), STATES);
+        words
+    }
+
+    /// The shortest text that leads to a state.
+    fn to(&self, state: State) -> &[u8] {
+        &self.to[usize::from(state.place())]
+    }
+
+    /// The shortest text that completes a sentence from a state.
+    fn from(&self, state: State) -> &[u8] {
+        &self.from[usize::from(state.place())]
+    }
+
+    /// Fails where parser and automaton differ about live, complete or dead after a byte of `text`.
+    fn every_byte_agrees(&self, text: &[u8]) {
+        let mut state = Some(START);
+        for (at, byte) in text.iter().enumerate() {
+            assert_eq!(parser_accepts(&text[..at]), state.is_some_and(State::is_complete));
+            state = state.and_then(|state| self.byte_agrees(&text[..at], state, *byte));
+        }
+    }
+
+    /// The same for one byte after `before`, which led to `state`.
+    fn byte_agrees(&self, before: &[u8], state: State, byte: u8) -> Option<State> {
+        let accepts = |completion| parser_accepts(&[before, &[byte], completion].concat());
+        let shown = || before.escape_ascii();
+        let next = state.next(byte);
+        if let Some(next) = next {
+            assert!(accepts(self.from(next)), "dies at {byte:#x} after {}", shown());
+        } else {
+            let others = state.bytes().map(|(_, _, next)| next);
+            // As if the byte before it were not there.
+            let skipped = before.split_last().and_then(|(_, before)| after(START, before));
+            let skipped = skipped.and_then(|state| state.next(byte));
+            for other in others.chain([state]).chain(skipped) {
+                assert!(!accepts(self.from(other)), "lives at {byte:#x} after {}", shown());
+            }
+        }
+        next
+    }
+
+    /// What completes a sentence after three bytes, in any state that is reached by them.
+    fn ways(&self) -> HashMap<Vec<u8>, BTreeSet<&[u8]>> {
+        let mut ways: HashMap<_, BTreeSet<&[u8]>> = HashMap::new();
+        for state in &self.states {
+            for (low, high, next) in state.bytes() {
+                for byte in low..=high {
+                    let text = [self.to(*state), &[byte]].concat();
+                    ways.entry(last_three(&text).to_vec()).or_default().insert(self.from(next));
+                }
+            }
+        }
+        ways
+    }
+}
+
+fn last_three(text: &[u8]) -> &[u8] {
+    &text[text.len().saturating_sub(3)..]
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use synapse_abi::registry::Primitive;
 use synapse_boundary::record::{Durability, Event, HEADER, Kind, Log, Sink, SinkFailed, tag};
-use synapse_boundary::verify::{Broken, Reader};
 use synapse_boundary::{Integrity, Label};
+use synapse_kernel::verify::{Broken, Reader};
 
 use crate::{err, out, synapse};
 

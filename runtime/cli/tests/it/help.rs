@@ -7,15 +7,25 @@ use synapse_abi::registry::REGISTRY;
 fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
-    for command in ["run", "build", "primitives", "audit"] {
+    let commands = [
+        "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check", "bench",
+    ];
+    for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
         &["--help"][..],
         &["run", "--help"],
         &["build", "--help"],
+        &["undo", "--help"],
         &["audit", "show", "--help"],
         &["audit", "verify", "--help"],
+        &["grant", "check", "--help"],
+        &["grant", "new", "--help"],
+        &["grant", "schema", "--help"],
+        &["why", "--help"],
+        &["check", "--help"],
+        &["bench", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));
@@ -31,6 +41,9 @@ fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
         (&["run"], "AGENT"),
         (&["run", "a.wasm", "--dir", "notes:ro"], "notes=/data:ro"),
         (&["audit", "verify"], "RUN"),
+        (&["grant", "new", "--folder", "notes"], "write it like /data"),
+        (&["grant", "new", "--host", "A.example"], "write it like example.org"),
+        (&["grant", "new", "--calls", "0"], "0 is not in 1.."),
     ] {
         let wrong = synapse(dir.path(), arguments);
         assert_eq!(wrong.status.code(), Some(2), "{arguments:?}");

@@ -1,8 +1,13 @@
 //! The command's integration tests, one binary.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod audit;
+mod bench;
+mod grant;
 mod help;
+mod run;
+mod undo;
+mod why;
 
 use std::process::{Command, Output};
 
@@ -22,4 +27,3 @@ fn out(output: &Output) -> String {
 fn err(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
-mod run;

@@ -83,6 +83,13 @@ fn lister() -> String {
     )
 }
 
+pub(crate) fn lister_package(root: &Path) {
+    let package = root.join("lister");
+    fs::create_dir(&package).unwrap();
+    fs::write(package.join("lister.wasm"), wat::parse_str(lister()).unwrap()).unwrap();
+    fs::write(package.join("grant.toml"), LISTER_GRANT).unwrap();
+}
+
 fn package(root: &Path) {
     let folder = root.join("silent");
     fs::create_dir_all(&folder).unwrap();
@@ -95,7 +102,7 @@ fn run(root: &Path, folder: &str) -> Output {
     run_on(root, "silent", folder, "wasmtime")
 }
 
-fn run_on(root: &Path, agent: &str, folder: &str, engine: &str) -> Output {
+pub(crate) fn run_on(root: &Path, agent: &str, folder: &str, engine: &str) -> Output {
     let agent = root.join(agent);
     let dir = format!("{}=/data", root.join(folder).display());
     let arguments = ["run", agent.to_str().unwrap(), "--dir", &dir, "--json", "--engine", engine];
@@ -142,10 +149,7 @@ fn copied(root: &Path, engine: &str, order: &[u32]) -> (String, BTreeMap<OsStrin
 #[test]
 fn the_same_task_on_two_copies_decides_and_leaves_the_same_on_both_engines() {
     let root = tempfile::tempdir().unwrap();
-    let package = root.path().join("lister");
-    fs::create_dir(&package).unwrap();
-    fs::write(package.join("lister.wasm"), wat::parse_str(lister()).unwrap()).unwrap();
-    fs::write(package.join("grant.toml"), LISTER_GRANT).unwrap();
+    lister_package(root.path());
 
     let order: Vec<u32> = (0..40).collect();
     let (calls, files) = copied(root.path(), "wasmtime", &order);

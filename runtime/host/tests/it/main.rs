@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod alike;
+mod console;
 mod engine;
 mod records;
 mod render;

@@ -3,3 +3,5 @@
 
 mod admit;
 mod door;
+mod grant;
+mod log;

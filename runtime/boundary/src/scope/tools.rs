@@ -1,0 +1,210 @@
+//! Tool entries: what a connector's verb does, and the limits on its arguments.
+//!
+//! # Invariants
+//! - A limited argument that is missing, or of a shape that the limit cannot
+//!   judge, is over the limit. One that stands twice is judged twice.
+//!
+//! # Not here
+//! Where effects and limits come from (a manifest and a grant, both approved by a
+//! human); calling the tool.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+use synapse_abi::code::Refusal;
+
+use crate::gates::Facts;
+use crate::parse::{Elements, Members};
+use crate::scope::Terms;
+use crate::sentence::Text;
+
+/// What a verb does, as its manifest says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It reads or fetches.
+    Read,
+    /// It adds an item, or has an inverse.
+    Store,
+    /// A store that its manifest frees from being asked about.
+    Free,
+    /// Sends, pays, destroys, or nobody said.
+    Commit,
+}
+
+/// What one entry allows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// What its verb does.
+    pub effect: Effect,
+    /// What each of these arguments may be; of the others, anything.
+    pub limits: Vec<(String, Limit)>,
+    /// Its clearance, and the compartments of what it answers.
+    pub terms: Terms,
+}
+
+/// What one argument may be. Of an array, every element.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limit {
+    /// A string that matches one of these: literal, or with one `*` for a run of
+    /// characters that separate nothing.
+    Like(Vec<String>),
+    /// A number in this range.
+    Within(RangeInclusive<Decimal>),
+}
+
+/// A number as the door writes it, exact: 15 digits on either side of the point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Decimal(i128);
+
+impl Decimal {
+    /// Reads a number of the grammar's form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let plain = |part: &str| part.len() <= 15 && part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !plain(whole) || !plain(fraction) {
+            return None;
+        }
+        let digits = whole.bytes().chain(fraction.bytes());
+        let zeros = core::iter::repeat_n(b'0', 15_usize.checked_sub(fraction.len())?);
+        let value = digits.chain(zeros).try_fold(0_i128, |value, digit| {
+            value.checked_mul(10)?.checked_add(digit.checked_sub(b'0')?.into())
+        });
+        Some(Self(value?.checked_mul(sign)?))
+    }
+}
+
+impl Tool {
+    /// Whether the arguments are inside the limits.
+    pub(crate) fn check(&self, arguments: &str, facts: &impl Facts) -> Result<(), Refusal> {
+        let sound = |(name, limit): &(String, Limit)| {
+            let mut given = Members::new(arguments)
+                .filter(|(key, _)| *key.decode() == **name)
+                .map(|(_, value)| limit.admits(value, facts))
+                .peekable();
+            given.peek().is_some() && given.all(|sound| sound)
+        };
+        if self.limits.iter().all(sound) { Ok(()) } else { Err(Refusal::OverLimit) }
+    }
+}
+
+impl Limit {
+    fn admits(&self, value: &str, facts: &impl Facts) -> bool {
+        if value.starts_with('[') {
+            return Elements::new(value).all(|element| self.admits_one(element, facts));
+        }
+        self.admits_one(value, facts)
+    }
+
+    fn admits_one(&self, value: &str, facts: &impl Facts) -> bool {
+        match self {
+            Self::Within(range) => {
+                Decimal::parse(value).is_some_and(|number| range.contains(&number))
+            }
+            Self::Like(patterns) => {
+                let like = |text: &str| patterns.iter().any(|pattern| matches(pattern, text));
+                if let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"'))
+                {
+                    return like(&Text(text).decode());
+                }
+                let number = value.strip_prefix("{\"$held\":").and_then(|n| n.strip_suffix('}'));
+                let held = number.and_then(|n| n.parse().ok()).and_then(|n| facts.held(n));
+                held.and_then(|held| str::from_utf8(held.bytes).ok()).is_some_and(like)
+            }
+        }
+    }
+}
+
+/// Whether a text is what the pattern says.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else { return pattern == text };
+    let run = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+    let separates = |char: char| {
+        char.is_whitespace()
+            || char.is_control()
+            || matches!(char, ',' | ';' | '<' | '>' | '(' | ')' | '[' | ']' | '"' | '\'')
+    };
+    run.is_some_and(|run| !run.contains(separates))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gates::Held;
+    use crate::label::Label;
+    use crate::path::NormalPath;
+
+    struct World([&'static [u8]; 2]);
+
+    impl Facts for World {
+        fn held(&self, number: u64) -> Option<Held<'_>> {
+            let bytes = self.0.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
+            Some(Held { label: Label::SYSTEM, bytes, fault: None })
+        }
+        fn journal_room(&self) -> u64 {
+            0
+        }
+        fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
+            false
+        }
+    }
+
+    fn tool(name: &str, limit: Limit) -> Tool {
+        Tool {
+            effect: Effect::Commit,
+            limits: [(name.into(), limit)].into(),
+            terms: Terms::default(),
+        }
+    }
+
+    #[test]
+    fn numbers_are_exact() {
+        let number = |text| Decimal::parse(text).unwrap();
+        assert!(number("0.1") < number("0.2") && number("-1") < number("0"));
+        assert_eq!(number("50"), number("50.0"));
+        assert!(number("50") < number("50.000000000000001"));
+        assert!(number("999999999999999.999999999999999") > number("999999999999999"));
+        for text in ["", "-", "1e3", "+1", "1.", ".5", "1234567890123456", "0x1"] {
+            let parsed = Decimal::parse(text);
+            assert_eq!(parsed.is_some(), text == "1.", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_limited_argument_is_there_and_inside() {
+        let mail = tool("to", Limit::Like(["*@a.example".into(), "b@b.example".into()].into()));
+        let pay = tool(
+            "amount",
+            Limit::Within(Decimal::parse("0").unwrap()..=Decimal::parse("50").unwrap()),
+        );
+        let world = World([b"x@a.example", b"x@c"]);
+        for (tool, arguments, inside) in [
+            (&mail, r#"{"to":"x@a.example"}"#, true),
+            (&mail, r#"{"to":["x@a.example","b@b.example"],"text":"x@c"}"#, true),
+            (&mail, r#"{"to":["x@a.example","x@c"]}"#, false),
+            (&mail, r#"{"to":"x@c,y@a.example"}"#, false),
+            (&mail, r#"{"to":"x@c\ny@a.example"}"#, false),
+            (&mail, r#"{"to":"x@a.example.evil"}"#, false),
+            (&mail, r#"{"to":"x@a.example","to":"x@c"}"#, false),
+            (&mail, r#"{"t\u0000o":"x"}"#, false),
+            (&mail, r#"{"cc":"x@a.example"}"#, false),
+            (&mail, r#"{"to":{"$held":1}}"#, true),
+            (&mail, r#"{"to":{"$held":2}}"#, false),
+            (&mail, r#"{"to":null}"#, false),
+            (&mail, r#"{"to":{"a":"x@a.example"}}"#, false),
+            (&mail, r#"{"to":[["x@a.example"]]}"#, false),
+            (&mail, r"{}", false),
+            (&pay, r#"{"amount":50}"#, true),
+            (&pay, r#"{"amount":49.99}"#, true),
+            (&pay, r#"{"amount":50.01}"#, false),
+            (&pay, r#"{"amount":-1}"#, false),
+            (&pay, r#"{"amount":"5"}"#, false),
+            (&pay, r#"{"amount":{"$held":1}}"#, false),
+            (&pay, r#"{"amount":[1,2,99]}"#, false),
+        ] {
+            assert_eq!(tool.check(arguments, &world).is_ok(), inside, "{arguments}");
+        }
+    }
+}

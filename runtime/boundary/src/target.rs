@@ -1,0 +1,110 @@
+//! What a call acts upon, in the form that gate 4 compares
+//!
+//! A target is resolved once, held or literal, before gate 3, so that both gates
+//! speak of the same thing.
+//!
+//! # Invariants
+//! - I11: a path is normal, a URL or a host canonical, or the defect stands in
+//!   its place.
+//!
+//! # Not here
+//! Whether a target is in scope (`gates`).
+
+use alloc::borrow::Cow;
+
+use synapse_abi::code::Refusal;
+use synapse_abi::limits;
+use synapse_abi::registry::{Primitive, Role, Type};
+
+use crate::gates::Facts;
+use crate::parse::well_formed;
+use crate::path::NormalPath;
+use crate::scope::{Method, Place, Scope, Terms, Tool};
+use crate::sentence::{Argument, Call};
+use crate::url::{Host, Url};
+
+/// What a call acts upon, in the form that gate 4 compares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target<'s> {
+    /// A file or a directory.
+    Path(NormalPath<'s>),
+    /// A canonical URL.
+    Url(Cow<'s, str>),
+    /// A canonical host.
+    Host(Cow<'s, str>),
+    /// A port.
+    Port(u16),
+    /// A package or a connector's verb.
+    Name(Cow<'s, str>),
+}
+
+/// Targets that one call can have.
+pub(crate) const TARGETS: usize = 2;
+
+/// The targets of a call, normal or with their defect.
+pub(crate) type Targets<'s> = [Option<Result<Target<'s>, Refusal>>; TARGETS];
+
+/// The targets that a call names. A held one is resolved here.
+pub(crate) fn targets<'s>(call: &Call<'s>, facts: &impl Facts) -> Targets<'s> {
+    let mut found = [const { None }; TARGETS];
+    let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
+    for (slot, (argument, value)) in found.iter_mut().zip(named) {
+        *slot = Some(target(argument.ty, value, facts));
+    }
+    found
+}
+
+fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Target<'s>, Refusal> {
+    let text = match (value, ty) {
+        (Argument::Text(text), _) => text.decode(),
+        (Argument::Held(number), _) => {
+            let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
+            // One byte over the limit is enough to see that it is over.
+            let bytes = held.bytes.get(..=limits::TEXT).unwrap_or(held.bytes);
+            let text = str::from_utf8(bytes).map_err(|_| Refusal::BadName)?;
+            Cow::Owned(text.into())
+        }
+        (Argument::Uint(port), _) => {
+            return u16::try_from(port).map(Target::Port).map_err(|_| Refusal::Malformed);
+        }
+        _ => return Err(Refusal::Malformed),
+    };
+    if ty == Type::Path {
+        return NormalPath::parse(text).map(Target::Path);
+    }
+    well_formed(ty, &text)?;
+    Ok(match (ty, text) {
+        (Type::Url, url) => Target::Url(url),
+        (Type::Host, host) => Target::Host(host),
+        (_, name) => Target::Name(name),
+    })
+}
+
+/// What the entries that cover a call say; `None` where none does.
+pub(crate) fn terms(call: &Call<'_>, targets: &Targets<'_>, scope: &Scope) -> Option<Terms> {
+    let net = || scope.check_net(&place(call, targets).ok()?).ok();
+    entry(targets, scope).map_or_else(net, |tool| Some(tool.terms))
+}
+
+/// The entry of the verb that a call names.
+pub(crate) fn entry<'a>(targets: &Targets<'_>, scope: &'a Scope) -> Option<&'a Tool> {
+    match targets {
+        [Some(Ok(Target::Name(name))), _] => scope.entry(name),
+        _ => None,
+    }
+}
+
+/// Where on the network a call goes.
+pub(crate) fn place<'a>(call: &Call<'_>, targets: &'a Targets<'_>) -> Result<Place<'a>, Refusal> {
+    match targets {
+        [Some(Ok(Target::Url(url))), None] => {
+            let post = call.primitive() == Primitive::NetHttpPost;
+            let method = if post { Method::Post } else { Method::Get };
+            Ok(Place::of(&Url::parse(url)?, method))
+        }
+        [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
+            Ok(Place { host: Host::parse(host)?, port: *port, method: Method::Listen, path: None })
+        }
+        _ => Err(Refusal::OutOfScope),
+    }
+}

@@ -1,0 +1,149 @@
+//! `decide` and the naive model say the same of a million worlds and sentences.
+
+use std::collections::HashMap;
+
+use synapse_abi::code::{self, Refusal};
+use synapse_abi::registry::{Primitive, REGISTRY};
+use synapse_boundary::record::{Durability, SinkFailed};
+use synapse_boundary::{Decided, Label, Log, Mark, Opened, Sink, decide, examine};
+
+use crate::model::{grammar, judge};
+use crate::sentences::Random;
+use crate::world::{Form, Outcome, World};
+
+/// How many worlds one test goes through; four tests make a million.
+const WORLDS: usize = 250_000;
+
+/// Keeps the last frame and counts them.
+#[derive(Default)]
+pub(crate) struct Tape {
+    pub(crate) frames: usize,
+    pub(crate) last: Vec<u8>,
+}
+
+impl Sink for Tape {
+    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
+        self.frames += 1;
+        self.last.clear();
+        self.last.extend_from_slice(frame);
+        Ok(())
+    }
+}
+
+/// What `decide` and `commit` come to, and the label that goes with it.
+pub(crate) fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcome, Label) {
+    let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
+    let request = world.request(&mark, &scope);
+    let findings = examine(request, world, raw);
+    let decided = decide(request, world, raw);
+    let asked = match &decided {
+        Decided::Ask(question) => Some(question.refusal()),
+        Decided::Final(_) => None,
+    };
+    let before = log.sink().frames;
+    let opened = log.commit(decided.unasked(), world, 0).unwrap();
+    assert_eq!(log.sink().frames, before + 1, "one record");
+    let head = &log.sink().last[4..];
+    let (gate, recorded) = (head[3], u16::from_le_bytes([head[4], head[5]]));
+    let (code, outcome, label) = match (asked, opened) {
+        (None, Opened::Permitted(call)) => (0, Outcome::Permitted, call.justification()),
+        (None, Opened::Refused(refused)) => {
+            (refused.refusal.number(), Outcome::Refused(refused.refusal.number()), refused.label)
+        }
+        (Some(asked), Opened::Refused(refused)) => {
+            assert_eq!(asked, refused.refusal);
+            (asked.number(), Outcome::Question(asked.number()), refused.label)
+        }
+        (Some(_), Opened::Permitted(_)) => unreachable!("a question permits nothing"),
+    };
+    let first = findings.gates.iter().flatten().find_map(|gate| gate.err());
+    assert_eq!(first.map_or(0, Refusal::number), code, "the first gate that says no");
+    assert_eq!((recorded, Some(gate)), (code, code::gate(code).or(Some(0))), "as decided");
+    (outcome, label)
+}
+
+/// Counts each outcome by the primitive's name, and fails where the two differ.
+fn run(seed: u64) -> HashMap<(Outcome, &'static str), usize> {
+    let mut random = Random::new(seed);
+    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
+    let mut counts = HashMap::new();
+    for _ in 0..WORLDS {
+        let world = random.world();
+        let sentence = random.sentence(&world);
+        let raw = sentence.write();
+        let (expected, stamp) = judge(&world, &sentence, raw.len());
+        let (got, label) = outcome(&mut log, &world, &raw);
+        let text = String::from_utf8_lossy(&raw[..raw.len().min(2000)]);
+        assert_eq!(got, expected, "{text}\n{world:?}");
+        // What the kernel alone decides says nothing of what anybody wrote.
+        let kernel = match got {
+            Outcome::Permitted => false,
+            Outcome::Refused(code) | Outcome::Question(code) => {
+                let parsed = grammar(&sentence, raw.len()).is_ok();
+                sentence.references().is_empty() || !parsed || code::gate(code) == Some(2)
+            }
+        };
+        let expected = if kernel { Label::SYSTEM } else { stamp.label() };
+        assert_eq!(label, expected, "{text}\n{world:?}");
+        let name =
+            if matches!(sentence.form, Form::Call { .. }) { sentence.name } else { "warrant" };
+        *counts.entry((got, name)).or_insert(0) += 1;
+    }
+    counts
+}
+
+/// Every refusal that this version can come to.
+const REFUSALS: [u16; 20] = [
+    101, 102, 103, 104, 201, 202, 203, 301, 302, 303, 304, 305, 310, 401, 402, 403, 404, 405, 406,
+    407,
+];
+
+/// Goes through a quarter of the worlds, and sees to it that they were not all alike.
+fn agree(seed: u64) {
+    let counts = run(seed);
+    let count = |wanted: &dyn Fn(Outcome, &str) -> bool| -> usize {
+        let matching = counts.iter().filter(|((outcome, name), _)| wanted(*outcome, name));
+        matching.map(|(_, count)| count).sum()
+    };
+    for code in REFUSALS {
+        let found = count(&|outcome, _| outcome == Outcome::Refused(code));
+        assert!(found >= 100, "{code} came {found} times");
+    }
+    for code in [301, 302, 303, 304] {
+        let found = count(&|outcome, _| outcome == Outcome::Question(code));
+        assert!(found >= 100, "a question for {code} came {found} times");
+    }
+    for row in &REGISTRY {
+        let found = count(&|outcome, name| outcome == Outcome::Permitted && name == row.name);
+        match row.primitive {
+            // No grant names a model or a package yet.
+            Primitive::ModelGenerate | Primitive::AgentSpawn => assert_eq!(found, 0),
+            _ => assert!(found >= 100, "{} was permitted {found} times", row.name),
+        }
+    }
+    let known = |outcome| match outcome {
+        Outcome::Permitted => true,
+        Outcome::Question(code) | Outcome::Refused(code) => REFUSALS.contains(&code),
+    };
+    assert_eq!(count(&|outcome, _| !known(outcome)), 0);
+}
+
+#[test]
+fn decide_is_the_rule_in_the_first_quarter_of_a_million_worlds() {
+    agree(1);
+}
+
+#[test]
+fn decide_is_the_rule_in_the_second_quarter_of_a_million_worlds() {
+    agree(2);
+}
+
+#[test]
+fn decide_is_the_rule_in_the_third_quarter_of_a_million_worlds() {
+    agree(3);
+}
+
+#[test]
+fn decide_is_the_rule_in_the_last_quarter_of_a_million_worlds() {
+    agree(4);
+}

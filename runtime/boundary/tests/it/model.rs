@@ -1,0 +1,170 @@
+//! The rule, said again so plainly that it is right by reading: entries are
+//! lists that are walked, names are strings that are compared, and nothing is
+//! compiled or shared. Written from the design and `docs/abi.md`.
+
+use synapse_abi::registry::{Harm, REGISTRY, Rights, Row, Type};
+use synapse_boundary::Integrity;
+use synapse_boundary::scope::{Effect, Method};
+
+use crate::names::{self, covers, folded, host_within, split};
+use crate::world::{Flaw, Form, Json, Outcome, Sentence, Stamp, World};
+
+/// What comes of a sentence of so many bytes, and what would justify it.
+pub(crate) fn judge(world: &World, sentence: &Sentence, length: usize) -> (Outcome, Stamp) {
+    let row = match grammar(sentence, length) {
+        Ok(row) => row,
+        Err(code) => return (Outcome::Refused(code), world.mark),
+    };
+    let stamp = justification(world, sentence);
+    if let Some(code) = capability(world, sentence, row) {
+        return (Outcome::Refused(code), stamp);
+    }
+    let read = world.mark.integrity == Integrity::Ingested;
+    let gates = (label(world, sentence, row, stamp), scope(world, sentence, row));
+    let outcome = match (sentence.form, gates) {
+        (Form::Warrant { .. }, _) if read => Outcome::Refused(305),
+        (Form::Warrant { .. }, _) => Outcome::Refused(310),
+        (Form::Call { .. }, (None, Ok(()))) => Outcome::Permitted,
+        (Form::Call { .. }, (Some(code), Ok(()))) => Outcome::Question(code),
+        (Form::Call { .. }, (Some(code), Err(_)) | (None, Err(code))) => Outcome::Refused(code),
+    };
+    (outcome, stamp)
+}
+
+/// Gate 1: the row of what is a sentence, or the first thing wrong with it.
+pub(crate) fn grammar(sentence: &Sentence, length: usize) -> Result<&'static Row, u16> {
+    if length > 1 << 20 {
+        return Err(102);
+    }
+    if matches!(sentence.flaw, Some(Flaw::Empty | Flaw::BeforeName | Flaw::NotUtf8)) {
+        return Err(101);
+    }
+    let row = REGISTRY.iter().find(|row| row.name == sentence.name).ok_or(103_u16)?;
+    let sound = match sentence.form {
+        Form::Call { .. } => true,
+        Form::Warrant { uses } => row.primitive.takes_warrant() && (1..=64).contains(&uses),
+    };
+    if !sound || sentence.flaw.is_some() || sentence.wrong.contains(&101) {
+        return Err(101);
+    }
+    sentence.wrong.first().map_or(Ok(row), |code| Err(*code))
+}
+
+/// The join of the mark and of every held value named.
+fn justification(world: &World, sentence: &Sentence) -> Stamp {
+    let numbers = sentence.references();
+    let values = world.held.iter().filter(|value| numbers.contains(&value.number));
+    let parts: Vec<_> = values.map(|value| value.stamp).chain([world.mark]).collect();
+    let any = |wanted: &Integrity| parts.iter().any(|part| part.integrity == *wanted);
+    let worst_first = [Integrity::Ingested, Integrity::User, Integrity::System];
+    let integrity = worst_first.into_iter().find(any).unwrap();
+    Stamp { integrity, secrecy: parts.iter().fold(0, |sum, part| sum | part.secrecy) }
+}
+
+/// Gate 2.
+fn capability(world: &World, sentence: &Sentence, row: &Row) -> Option<u16> {
+    let held = |number: &u64| world.held.iter().any(|value| value.number == *number);
+    let open = |place: usize| match (row.arguments[place].ty, sentence.argument(place)) {
+        (Type::Handle(kind), Some(Json::Uint(number))) => world.handle(*number, kind).is_some(),
+        _ => true,
+    };
+    if !world.granted.contains(&row.primitive) {
+        Some(201)
+    } else if world.calls_left == 0 {
+        Some(203)
+    } else {
+        let held = sentence.references().iter().all(held);
+        (!held || !(0..row.arguments.len()).all(open)).then_some(202)
+    }
+}
+
+/// Gate 3.
+fn label(world: &World, sentence: &Sentence, row: &Row, stamp: Stamp) -> Option<u16> {
+    let paths: Vec<_> = (0..2).filter_map(|place| world.path(sentence, row, place)).collect();
+    let own = paths.iter().all(|path| path.as_ref().is_ok_and(|path| world.is_own(path)));
+    let tool = world.tool(sentence);
+    let protected = paths.iter().flatten().any(|path| names::is_protected(path));
+    let destroys = match row.name {
+        "fs_delete" => !own,
+        "tool_use" => tool.is_some_and(|tool| tool.effect == Effect::Store),
+        _ => row.harm == Harm::Destructive,
+    };
+    let replaces = row.name == "fs_write" && sentence.word(2) == Some("replace");
+    let displaces = (replaces || row.name == "fs_edit") && !own;
+    let clear = match row.name {
+        "channel_write" => world.peer(sentence),
+        "net_http_get" | "net_http_post" => net(world, sentence, row).ok(),
+        "tool_use" | "tool_commit" => tool.map(|tool| tool.clear),
+        _ => None,
+    };
+    let ingested = stamp.integrity == Integrity::Ingested;
+    if ingested && protected && row.harm != Harm::None {
+        Some(302)
+    } else if ingested && destroys {
+        Some(301)
+    } else if ingested && displaces && world.journal_room == 0 {
+        Some(303)
+    } else {
+        clear.is_some_and(|clear| stamp.secrecy & !clear != 0).then_some(304)
+    }
+}
+
+/// Gate 4.
+fn scope(world: &World, sentence: &Sentence, row: &Row) -> Result<(), u16> {
+    match row.name {
+        "model_generate" | "agent_spawn" => Err(401),
+        "net_listen" | "net_http_get" | "net_http_post" => net(world, sentence, row).map(drop),
+        "tool_use" | "tool_commit" => tool(world, sentence, row),
+        _ => row.arguments.iter().enumerate().try_for_each(|(place, argument)| {
+            let path = world.path(sentence, row, place);
+            path.map_or(Ok(()), |path| reaches(world, &path?, argument.needs))
+        }),
+    }
+}
+
+fn reaches(world: &World, path: &[String], needs: Rights) -> Result<(), u16> {
+    let denies = |pattern: &&str| {
+        let (path, pattern) = (folded(path), folded(&split(pattern)));
+        match pattern.as_slice() {
+            [any, name] if any == "**" => path.contains(name),
+            _ => (0..=path.len()).any(|length| covers(&pattern, &path[..length])),
+        }
+    };
+    let allows =
+        |(pattern, rights): &(&str, Rights)| rights.cover(needs) && covers(&split(pattern), path);
+    let allowed = world.allow.iter().any(allows);
+    if world.deny.iter().any(denies) { Err(402) } else { allowed.then_some(()).ok_or(401) }
+}
+
+/// What the other end of the network is cleared for.
+fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<u64, u16> {
+    let text = world.text(sentence, 0).ok_or(405_u16)?;
+    let (method, place) = match (row.name, sentence.argument(1)) {
+        ("net_listen", Some(Json::Uint(port))) => (Method::Listen, names::listener(text, *port)),
+        ("net_http_post", _) => (Method::Post, names::url(text)),
+        _ => (Method::Get, names::url(text)),
+    };
+    let (host, port, path) = place?;
+    if world.deny_hosts.iter().any(|pattern| host_within(pattern, host).is_some()) {
+        return Err(402);
+    }
+    let covering = world.nets.iter().filter(|entry| {
+        let below = |prefix: &&str| path.is_none_or(|path| names::is_below(path, prefix));
+        host_within(entry.host, host).is_some_and(|bits| bits >= names::bits_to_name(host))
+            && entry.methods.contains(&method)
+            && (entry.ports.0..=entry.ports.1).contains(&port)
+            && (path.is_none() || entry.paths.iter().any(below))
+    });
+    covering.map(|entry| entry.clear).reduce(|sum, clear| sum | clear).ok_or(401)
+}
+
+/// Whether an entry names the verb for this primitive, with these arguments.
+fn tool(world: &World, sentence: &Sentence, row: &Row) -> Result<(), u16> {
+    let commits = row.name == "tool_commit";
+    let tool = world.tool(sentence).filter(|tool| commits == (tool.effect == Effect::Commit));
+    let within = tool.ok_or(401_u16)?.limits.iter().all(|(name, limit)| {
+        let given = sentence.members(1, name);
+        !given.is_empty() && given.into_iter().all(|value| world.within(limit, value))
+    });
+    within.then_some(()).ok_or(407)
+}

@@ -1,0 +1,65 @@
+//! `synapse why`: the account of one call
+//!
+//! # Not here
+//! What the account says (`synapse_kernel::account`). All records of a run
+//! (`audit`).
+
+use serde_json::json;
+use std::path::PathBuf;
+use synapse_kernel::account::{Account, Finding, compartments};
+use synapse_kernel::explain;
+
+use crate::audit::{AuditError, Found, object, shown};
+use crate::output;
+
+/// Explains one call: what was asked, what each gate said, what had been read by
+/// then and where it came from, what came of it, and what would have made it
+/// pass.
+///
+/// Exit codes: 0 explained, 1 unreadable, not as written or no such call, 2 the
+/// command line is wrong.
+#[derive(clap::Args)]
+pub(crate) struct Why {
+    /// The number of the call's record, as `run` and `audit show` print it.
+    #[arg(value_parser = record)]
+    record: u64,
+
+    /// A log, a run's directory, or `latest`.
+    #[arg(long, default_value = "latest")]
+    run: PathBuf,
+
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A number, with or without `#` before it.
+fn record(text: &str) -> Result<u64, String> {
+    text.trim_start_matches('#').parse().map_err(|_| "a record has a number, like 17".to_owned())
+}
+
+impl Why {
+    /// Prints the account.
+    pub(crate) fn run(self) -> Result<(), AuditError> {
+        let found = Found::find(self.run)?;
+        let account = Account::find(&found.bytes, self.record).map_err(|why| {
+            AuditError::Untold { told: format!("`{}`: {why}", shown(&found.path)) }
+        })?;
+        let text = if self.json {
+            let advice = explain::code(account.code());
+            output::json(&json!({
+                "decision": object(&account.decision),
+                "gates": account.gates().map(Finding::name),
+                "compartments": compartments(account.decision.secrecy),
+                "origins": account.origins.iter().map(object).collect::<Vec<_>>(),
+                "outcome": account.outcome.as_ref().map(object),
+                "unknown": account.is_unknown(),
+                "why": advice.map(|advice| advice.why),
+                "to_pass": advice.map(|advice| advice.remedy),
+            }))
+        } else {
+            account.lines().join("\n")
+        };
+        output::say(&text).map_err(|why| AuditError::Output { why })
+    }
+}

@@ -1,0 +1,151 @@
+//! The console of a run: what an agent says, and what it asks.
+//!
+//! A question is shown behind the column that no guest can print, under a line
+//! that this program writes: which agent asks, and whether it has read anything
+//! that others wrote. One line typed after the question is the answer.
+//!
+//! # Invariants
+//! - Only a terminal answers: a pipe or a file is not a human.
+//! - What was typed before the question, and a paste of several lines, is no
+//!   answer to it.
+//!
+//! # Not here
+//! Which label the answer has (`synapse_primitives::execute`). Confirmations,
+//! which have rules of their own.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::io::{self, IsTerminal as _};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, read};
+use rustix::termios::{QueueSelector, tcflush};
+use synapse_boundary::Integrity;
+use synapse_primitives::Fault;
+use synapse_primitives::disk::Screen;
+use synapse_primitives::platform::Asker;
+
+use crate::render::{self, Terminal};
+
+/// How long a question waits for its answer.
+pub const PATIENCE: Duration = Duration::from_mins(5);
+
+/// A terminal, and who speaks on it.
+#[derive(Debug)]
+pub struct Console {
+    /// Where it shows.
+    pub terminal: Terminal,
+    /// What the person called the agent.
+    pub agent: String,
+    /// Set to end the run, and a question with it.
+    pub cancel: Arc<AtomicBool>,
+    /// How long a question waits.
+    pub patience: Duration,
+}
+
+impl Screen for Console {
+    fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
+        self.terminal.show(bytes)
+    }
+
+    fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
+        if !self.terminal.is_seen() {
+            return Err(Fault::Closed);
+        }
+        self.ask_on(io::stdin().as_fd(), question, asker)
+    }
+}
+
+impl Console {
+    /// Asks, and reads the answer from this terminal.
+    ///
+    /// # Errors
+    /// `Closed` where it is no terminal or its input ends, `TimedOut`,
+    /// `Cancelled`, `NotText`.
+    pub fn ask_on(
+        &self,
+        input: BorrowedFd<'_>,
+        question: &[u8],
+        asker: Asker,
+    ) -> Result<Vec<u8>, Fault> {
+        if !input.is_terminal() {
+            return Err(Fault::Closed);
+        }
+        let until = Instant::now() + self.patience;
+        self.terminal.say(&self.heading(asker))?;
+        self.terminal.show(question)?;
+        loop {
+            // What was typed before the question was seen does not answer it.
+            tcflush(input, QueueSelector::IFlush).map_err(|_| Fault::Closed)?;
+            self.terminal.say("your answer, in one line: ")?;
+            let line = self.line(input, until)?;
+            if ready(input, PASTE)? {
+                self.terminal.say("more than one line is no answer; type one line\n")?;
+                continue;
+            }
+            return if str::from_utf8(&line).is_ok() { Ok(line) } else { Err(Fault::NotText) };
+        }
+    }
+
+    /// The line above a question: who asks, and what it has read.
+    #[must_use]
+    pub fn heading(&self, asker: Asker) -> String {
+        let agent = render::line(&self.agent, 80);
+        let read = match asker.integrity {
+            Integrity::System | Integrity::User => "it has read nothing that others wrote",
+            Integrity::Ingested => {
+                "it has read what others wrote, and they may be the ones who ask"
+            }
+        };
+        format!("{agent} asks (record {}); {read}:\n", asker.record)
+    }
+
+    /// One line without its end, as the terminal hands it over.
+    fn line(&self, input: BorrowedFd<'_>, until: Instant) -> Result<Vec<u8>, Fault> {
+        let mut line = Vec::new();
+        loop {
+            while !ready(input, STEP)? {
+                if self.cancel.load(Ordering::Relaxed) {
+                    return Err(Fault::Cancelled);
+                }
+                if Instant::now() >= until {
+                    self.terminal.say("\nno answer came in time\n")?;
+                    return Err(Fault::TimedOut);
+                }
+            }
+            let mut piece = [0; 4096];
+            let got = match read(input, &mut piece) {
+                Ok(got) => got,
+                Err(Errno::INTR) => continue,
+                Err(_) => 0,
+            };
+            line.extend_from_slice(piece.get(..got).unwrap_or_default());
+            if let Some(answer) = line.strip_suffix(b"\n") {
+                return Ok(answer.to_vec());
+            }
+            if got == 0 || line.len() > LONGEST {
+                return Err(Fault::Closed);
+            }
+        }
+    }
+}
+
+/// Whether input is there, now or after so many milliseconds.
+fn ready(input: BorrowedFd<'_>, wait: Duration) -> Result<bool, Fault> {
+    let mut input = [PollFd::new(&input, PollFlags::IN)];
+    let wait = Timespec::try_from(wait).map_err(|_| Fault::Io)?;
+    match poll(&mut input, Some(&wait)) {
+        Ok(found) => Ok(found > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(_) => Err(Fault::Closed),
+    }
+}
+
+/// How often a wait looks whether the run is to end.
+const STEP: Duration = Duration::from_millis(100);
+/// A hand does not type a second line in this time; a paste has it ready.
+const PASTE: Duration = Duration::from_millis(30);
+const LONGEST: usize = 64 << 10;

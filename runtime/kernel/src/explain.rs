@@ -1,0 +1,221 @@
+//! What a code means for people: why it was given, and what would make it pass
+//!
+//! One text a code, the same on every board, so that an explanation is as
+//! stable as the number that it explains.
+//!
+//! # Not here
+//! Which code a call gets (`synapse-boundary`, `synapse-primitives`). Short
+//! names ([`Refusal::name`], [`Fault::name`]).
+
+use synapse_abi::code::{Fault, Refusal};
+
+/// Why a code is given, and what would make the call pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// What is the case.
+    pub why: &'static str,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+const fn advice(why: &'static str, remedy: &'static str) -> Advice {
+    Advice { why, remedy }
+}
+
+/// The advice for a code of either kind; `None` for 0 and unknown numbers.
+#[must_use]
+pub fn code(number: u16) -> Option<Advice> {
+    Refusal::from_number(number).map(refusal).or_else(|| Fault::from_number(number).map(fault))
+}
+
+/// The advice for a refusal.
+#[must_use]
+pub const fn refusal(refusal: Refusal) -> Advice {
+    match refusal {
+        Refusal::Malformed => advice(
+            "the bytes are not a sentence of the grammar",
+            "write canonical JSON with the arguments in the order that `synapse primitives` shows",
+        ),
+        Refusal::TooLong => advice(
+            "the sentence, or one of its parts, is over its limit",
+            "split the content: write a part, then append, or pass it as a held value",
+        ),
+        Refusal::NoSuchPrimitive => advice(
+            "no primitive has this name, and nothing can add one",
+            "use one of the 26 that `synapse primitives` shows",
+        ),
+        Refusal::NotCanonical => advice(
+            "the URL or host has another, canonical spelling",
+            "lower-case the host, leave out the default port, user-info, fragment and dot segments",
+        ),
+        Refusal::NotGranted => advice(
+            "the task's grant does not name this primitive",
+            "add it to `primitives` in the grant, if the task needs it",
+        ),
+        Refusal::NoSuchHandle => advice(
+            "the task holds no open handle or held value of this kind with this number",
+            "use a number that an earlier reply of this task gave, before it is closed",
+        ),
+        Refusal::Budget => advice(
+            "the task has made all the calls that its grant allows",
+            "raise `calls` under `[budget]` in the grant",
+        ),
+        Refusal::Destructive => advice(
+            "it cannot be taken back, and the task had read something from outside by then",
+            "do it before anything is read, or let it be held: what is not released leaves no mark",
+        ),
+        Refusal::Protected => advice(
+            "the name tells tools or agents what to do, and the task had read something from \
+             outside by then",
+            "write it before anything is read, or under another name",
+        ),
+        Refusal::Irreversible => advice(
+            "the journal has no room for what this would displace, so it could not be undone",
+            "free the journal, or do it before anything is read",
+        ),
+        Refusal::NotCleared => advice(
+            "it would carry compartments to a place that is not cleared for them",
+            "add them to `clear` of that entry in the grant, if that place may know them",
+        ),
+        Refusal::Tainted => advice(
+            "a warrant is minted only before anything from outside is read",
+            "ask for it at the beginning of the turn",
+        ),
+        Refusal::NotCited => advice(
+            "no line that the human typed names the target",
+            "name it in the task, as a whole word",
+        ),
+        Refusal::Spent => advice(
+            "the line that names the target has no use left",
+            "type it again, or state a higher number",
+        ),
+        Refusal::Link => {
+            advice("the text has a link that nobody vouched for", "send the text without it")
+        }
+        Refusal::Declined => advice(
+            "the human said no, or could not be asked",
+            "run it where a human can answer, or leave it out",
+        ),
+        Refusal::Unsupported => advice(
+            "this version mints no warrants",
+            "make the call before anything is read: then it needs none",
+        ),
+        Refusal::OutOfScope => advice(
+            "no entry of the grant covers the target with the rights that the call needs",
+            "add an entry to the grant, if the task may go there",
+        ),
+        Refusal::Denied => advice(
+            "a deny entry of the grant covers the target, and deny always wins",
+            "remove the deny entry, if it was not meant for this",
+        ),
+        Refusal::NotAbsolute => {
+            advice("a path begins with `/`", "write the whole path, as the agent sees it")
+        }
+        Refusal::AboveRoot => advice("its `..` lead above the root", "write the path without `..`"),
+        Refusal::BadName => advice(
+            "a part of the path is a name that some file system reads as another",
+            "rename the file: no control or invisible characters, `:`, `\\`, last dot or space",
+        ),
+        Refusal::TooDeep => advice(
+            "the path is too long, has too many parts, or one that is too long",
+            "use a shorter path",
+        ),
+        Refusal::OverLimit => advice(
+            "an argument is missing, or outside the limit that the grant sets for it",
+            "stay inside the limit, or widen it in the grant",
+        ),
+        Refusal::Subtree => advice(
+            "part of what lies below the target is out of scope",
+            "name what is in scope, one by one",
+        ),
+    }
+}
+
+/// The advice for a fault.
+#[must_use]
+pub const fn fault(fault: Fault) -> Advice {
+    match fault {
+        Fault::Unsupported => advice(
+            "this board has no device for it, or this version does not execute it yet",
+            "run it on a board that does",
+        ),
+        Fault::NotFound => advice("nothing has this name", "list the folder it should stand in"),
+        Fault::Exists => advice("the name is taken", "choose another, or say `replace`"),
+        Fault::NotAFile => advice("it is no regular file", "name a file"),
+        Fault::NotADirectory => advice("it is no directory", "name a directory"),
+        Fault::TooLarge => advice("it is larger than one call can carry", "read or write parts"),
+        Fault::NoSpace => advice("the device is full", "free space on it"),
+        Fault::ReadOnly => {
+            advice("the folder was given read-only, or its file system is", "give it for writing")
+        }
+        Fault::Link => advice(
+            "a symbolic link stands in the path, and none is followed",
+            "name the file that the link points to",
+        ),
+        Fault::Special => advice("it is a device, a FIFO or a socket", "name a regular file"),
+        Fault::Changed => {
+            advice("it changed between the decision and the effect", "look at it again, then retry")
+        }
+        Fault::NotText => advice("the bytes are not UTF-8", "hold the value and pass it whole"),
+        Fault::Io => advice("the device failed", "look at the system's own log"),
+        Fault::TimedOut => advice("the time allowed ran out", "allow more, or ask for less"),
+        Fault::Closed => advice("the other end is gone", "open it again"),
+        Fault::Reserved => advice("it is one of Synapse's own files", "leave it alone"),
+        Fault::CrossDevice => {
+            advice("source and destination are not on one mount", "copy it, then delete it")
+        }
+        Fault::Cancelled => advice("the call was cancelled", "run it again"),
+        Fault::NoMatch => advice("nothing matched", "look at what is there"),
+        Fault::Ambiguous => advice("more than one thing matched", "say more of it"),
+        Fault::HostDenied => {
+            advice("the host's own permissions forbid it", "change them, or who runs this")
+        }
+        Fault::Subtree => advice(
+            "something below the target is not covered by the grant",
+            "name what is covered, one by one",
+        ),
+        Fault::JournalFull => {
+            advice("what it would displace does not fit the journal", "free the journal")
+        }
+        Fault::TooMany => advice("it is more than one call may touch", "do it in parts"),
+        Fault::NoRecord => advice(
+            "the log could not take the record",
+            "free space where the log is; the run can go no further",
+        ),
+        Fault::Immovable => advice(
+            "a directory cannot go into itself, and a mount's root cannot go at all",
+            "choose another destination",
+        ),
+        Fault::NotDurable => {
+            advice("it was done, but the disk did not confirm it", "check the disk")
+        }
+        Fault::ReplyTooLarge => advice("the reply does not fit its frame", "ask for less at once"),
+        Fault::NoRoom => {
+            advice("the task's store of held values is full", "hold less, in this task")
+        }
+        Fault::NameNotText => advice("a name below the target is not UTF-8", "rename it outside"),
+        Fault::Unrecorded => advice(
+            "it was done, but the log could not take what came of it",
+            "free space where the log is; look at what was done before it is tried again",
+        ),
+        Fault::Address => advice(
+            "the name resolved to an address that the grant does not cover",
+            "name the address or its network in `hosts`, if it is meant",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_has_its_own_reason() {
+        let refusals = Refusal::ALL.iter().map(|refusal| refusal.number());
+        let numbers = refusals.chain(Fault::ALL.iter().map(|fault| fault.number()));
+        let reasons: alloc::collections::BTreeSet<_> =
+            numbers.map(|number| code(number).unwrap().why).collect();
+        assert_eq!(reasons.len(), Refusal::ALL.len() + Fault::ALL.len());
+        assert_eq!((code(0), code(600)), (None, None));
+    }
+}

@@ -1,0 +1,259 @@
+//! Host entries and host deny entries.
+//!
+//! # Invariants
+//! - An entry that names addresses which are not globally reachable has a
+//!   compartment of its own: what such a place says stays with it.
+//!
+//! # Not here
+//! Comparing a target with them (`synapse_boundary::scope`); resolving names.
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::ops::{Range, RangeInclusive};
+
+use synapse_boundary::Scope;
+use synapse_boundary::scope::{Method, Net, Terms};
+use synapse_boundary::url::Url;
+
+use super::compartments::{Clear, Names};
+use super::notes::{Notes, quoted};
+use super::places::{Index, Pattern};
+use super::shape::{Value, get, integer, items, text};
+
+/// The words for methods, in the order in which a summary has them.
+pub(super) const METHODS: [(&str, Method); 3] =
+    [("GET", Method::Get), ("POST", Method::Post), ("LISTEN", Method::Listen)];
+
+/// Entries of one host: a lookup goes through all of them.
+const ENTRIES: usize = 64;
+
+/// A `[[hosts]]` entry.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) pattern: Pattern,
+    pub(super) methods: Vec<(Range<usize>, Method)>,
+    pub(super) ports: Vec<RangeInclusive<u16>>,
+    pub(super) paths: Vec<String>,
+    pub(super) clear: Clear,
+    /// The name of its own compartment.
+    own: Option<String>,
+}
+
+/// Reads `[[hosts]]`.
+pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for item in items(value) {
+        let Some(pattern) = get(item, "host").and_then(|host| Pattern::read(host, notes)) else {
+            continue;
+        };
+        let known = || entries.iter().filter(|known| known.pattern.host == pattern.host);
+        if known().count() == ENTRIES {
+            notes.mistake(
+                &pattern.at,
+                format!("host {} has too many entries", quoted(&pattern.text)),
+                format!("one host has at most {ENTRIES}"),
+                "join entries that differ in one thing only",
+            );
+        }
+        // Two spellings of one network are one compartment.
+        let name = known().next().map_or(&pattern.text, |known| &known.pattern.text);
+        let own = pattern.is_special().then(|| format!("net:{name}"));
+        entries.push(Entry {
+            ports: ports(get(item, "ports"), notes),
+            methods: methods(get(item, "methods"), &pattern.at),
+            paths: paths(get(item, "paths"), notes),
+            clear: Clear::read(get(item, "clear")),
+            pattern,
+            own,
+        });
+    }
+    entries
+}
+
+/// Reads `deny_hosts`.
+pub(super) fn deny(value: &Value<'_>, notes: &mut Notes) -> Vec<Pattern> {
+    let mut denied: Vec<Pattern> = Vec::new();
+    for item in items(value) {
+        let Some(pattern) = Pattern::read(item, notes) else { continue };
+        if denied.iter().any(|known| known.host == pattern.host) {
+            notes.twice(&pattern.at, "deny entry", &pattern.text);
+        }
+        denied.push(pattern);
+    }
+    denied
+}
+
+/// Gives each entry that needs one its compartment.
+pub(super) fn name(entries: &[Entry], names: &mut Names, notes: &mut Notes) {
+    for entry in entries {
+        if let Some(own) = &entry.own {
+            names.add(&entry.pattern.at, own, notes);
+        }
+    }
+}
+
+/// Puts the entries into the scope; one that can never apply is a mistake.
+pub(super) fn compile(
+    entries: &[Entry],
+    denied: Vec<Pattern>,
+    names: &Names,
+    scope: &mut Scope,
+    notes: &mut Notes,
+) {
+    let closed = Index::new(denied.iter().map(|deny| (deny, deny)));
+    let mut before: Vec<(&Entry, Terms)> = Vec::new();
+    for entry in entries {
+        let pattern = &entry.pattern;
+        let terms = names.terms(&entry.clear, entry.own.as_deref(), notes);
+        if let Some(deny) = closed.around(pattern).find(|deny| deny.covers(pattern)) {
+            notes.mistake(
+                &pattern.at,
+                format!(
+                    "host {} is unreachable: deny_hosts covers it with {}",
+                    quoted(&pattern.text),
+                    quoted(&deny.text)
+                ),
+                "a deny entry always wins",
+                "remove the host or narrow the deny entry",
+            );
+        }
+        warn_broad(entry, notes);
+        before.push((entry, terms));
+        scope.net(
+            pattern.host.clone(),
+            Net {
+                methods: entry.methods.iter().map(|(_, method)| *method).collect(),
+                ports: entry.ports.clone(),
+                paths: entry.paths.clone(),
+                clear: terms.clear,
+                own: terms.own,
+            },
+        );
+    }
+    warn_redundant(&before, notes);
+    for pattern in denied {
+        scope.deny_host(pattern.host);
+    }
+}
+
+fn methods(value: Option<&Value<'_>>, at: &Range<usize>) -> Vec<(Range<usize>, Method)> {
+    let Some(value) = value else { return [(at.clone(), Method::Get)].into() };
+    let known = |word: &Value<'_>| {
+        let known = METHODS.iter().find(|(name, _)| *name == text(word));
+        known.map(|(_, method)| (word.span(), *method))
+    };
+    items(value).iter().filter_map(known).collect()
+}
+
+fn ports(value: Option<&Value<'_>>, notes: &mut Notes) -> Vec<RangeInclusive<u16>> {
+    let Some(value) = value else { return [443..=443].into() };
+    let mut ports = Vec::new();
+    for item in items(value) {
+        let range = match integer(item) {
+            Some(port) => u16::try_from(port).ok().map(|port| port..=port),
+            None => range(text(item)),
+        };
+        match range {
+            Some(range) => ports.push(range),
+            None => notes.mistake(
+                &item.span(),
+                format!("ports {} cannot be read", quoted(text(item))),
+                "a range is two ports from 1 to 65535 in rising order",
+                "write it like `\"8000-8010\"`",
+            ),
+        }
+    }
+    ports
+}
+
+fn range(text: &str) -> Option<RangeInclusive<u16>> {
+    let port = |digits: &str| -> Option<u16> {
+        (!digits.starts_with(['0', '+'])).then(|| digits.parse().ok())?
+    };
+    let (first, last) = text.split_once('-')?;
+    let (first, last) = (port(first)?, port(last)?);
+    (first < last).then_some(first..=last)
+}
+
+fn paths(value: Option<&Value<'_>>, notes: &mut Notes) -> Vec<String> {
+    let Some(value) = value else { return ["/".to_owned()].into() };
+    for item in items(value) {
+        let url = format!("https://a{}", text(item));
+        if !Url::parse(&url).is_ok_and(|url| url.path() == text(item)) {
+            notes.mistake(
+                &item.span(),
+                format!("path {} is no canonical URL path", quoted(text(item))),
+                "it is compared with canonical URLs only, so nothing would match it",
+                "write it from `/` on, without `?`, `#` and dot segments, escapes as `%2F`",
+            );
+        }
+    }
+    items(value).iter().map(|item| text(item).to_owned()).collect()
+}
+
+fn warn_broad(entry: &Entry, notes: &mut Notes) {
+    let pattern = &entry.pattern;
+    if pattern.is_vast() {
+        notes.warning(
+            &pattern.at,
+            format!("host {} is over-broad", quoted(&pattern.text)),
+            "anybody may have a place there, and be told what goes there",
+            "name the hosts that the task needs",
+        );
+    }
+    if entry.ports.iter().any(|ports| ports.contains(&1) && ports.contains(&u16::MAX)) {
+        notes.warning(
+            &pattern.at,
+            format!("host {} has all ports", quoted(&pattern.text)),
+            "other services may listen there",
+            "name the ports that the task needs",
+        );
+    }
+}
+
+fn warn_redundant(entries: &[(&Entry, Terms)], notes: &mut Notes) {
+    let all = entries.iter().enumerate().map(|(place, item)| (&item.0.pattern, (place, item)));
+    let all = Index::new(all);
+    for (index, (entry, terms)) in entries.iter().enumerate() {
+        let wider = |(place, (other, wide)): &(usize, &(&Entry, Terms))| {
+            *place != index
+                && other.includes(entry)
+                && terms.clear.is_within(wide.clear)
+                && terms.own.is_within(wide.own)
+                // Of two that are alike, the later one is too many.
+                && (*place < index || !entry.includes(other) || wide != terms)
+        };
+        if let Some((_, (other, _))) = all.around(&entry.pattern).find(wider) {
+            notes.warning(
+                &entry.pattern.at,
+                format!("host {} adds nothing", quoted(&entry.pattern.text)),
+                format!("an entry of {} covers all of it", quoted(&other.pattern.text)),
+                "remove one, or narrow the other",
+            );
+        }
+    }
+}
+
+impl Entry {
+    /// Whether this one covers each call that the other does.
+    fn includes(&self, other: &Self) -> bool {
+        let method = |(_, method): &(_, Method)| self.methods.iter().any(|(_, m)| m == method);
+        let ports = |ports: &RangeInclusive<u16>| {
+            let mut all = self.ports.iter();
+            all.any(|mine| mine.contains(ports.start()) && mine.contains(ports.end()))
+        };
+        let path = |path: &String| {
+            self.paths.iter().any(|prefix| {
+                let rest = path.strip_prefix(&**prefix);
+                let whole = |rest: &str| rest.is_empty() || rest.starts_with('/');
+                rest.is_some_and(|rest| prefix.ends_with('/') || whole(rest))
+            })
+        };
+        self.pattern.covers(&other.pattern)
+            && other.methods.iter().all(method)
+            && other.ports.iter().all(ports)
+            && other.paths.iter().all(path)
+    }
+}
