@@ -24,7 +24,7 @@ use synapse_primitives::mounts::Access;
 
 use crate::budget::Budget;
 use crate::packages::Bundle;
-use crate::{cpu, executor, println};
+use crate::{cpu, executor, println, weight};
 
 /// Measures the gates, a whole crossing, and an agent of the bundle if one is
 /// named: its run in a world that stands still.
@@ -35,8 +35,8 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, agent: &str) -> Result<(), S
     if agent.is_empty() {
         return Ok(());
     }
-    let engine =
-        Interpreter::new(Time::Fuel { per_second: 1 << 30 }).with_code_bytes(budget.component);
+    let engine = Interpreter::new(Time::Fuel { per_second: 1 << 30 })
+        .with_code_bytes(weight::bytes(budget.code));
     let start = cpu::ticks();
     let (program, grant) = bundle.load(agent, &engine, budget)?;
     println!("bench load {}", since(start));

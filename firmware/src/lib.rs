@@ -43,6 +43,7 @@ mod port;
 mod replay;
 mod serial;
 mod shell;
+mod weight;
 
 use alloc::format;
 use alloc::string::{String, ToString};
