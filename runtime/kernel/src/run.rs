@@ -26,7 +26,7 @@ use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
 use crate::engine::{Ended, Engine, TurnLimits};
-use crate::grant::Grant;
+use crate::grant::{Grant, SUMMARY_MAX};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
 /// What a run is made of.
@@ -215,6 +215,9 @@ fn input(line: &str, grant: &Grant) -> String {
 
 /// Characters of a task line that the start record keeps.
 const LINE: usize = 1000;
+
+// A character of the line takes six bytes at most, the record's own fields less than 256.
+const _: () = assert!(SUMMARY_MAX + 6 * LINE + 256 <= limits::RECORD);
 
 #[cfg(test)]
 mod tests {

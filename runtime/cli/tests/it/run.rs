@@ -9,6 +9,8 @@ use std::path::Path;
 use std::process::Output;
 use std::time::SystemTime;
 
+use synapse_kernel::grant::Grant;
+
 use crate::{err, out, synapse};
 
 /// A guest that answers nothing and calls nothing.
@@ -236,4 +238,61 @@ fn what_cannot_be_run_is_refused_by_name() {
         assert_eq!(ran.status.code(), Some(1), "{said}");
         assert!(said.contains(named), "`{named}`: {said}");
     }
+}
+
+/// A grant with a warning, which is not what the run was asked for.
+const UNUSED: &str =
+    "version = 1\nprimitives = []\n[[paths]]\npath = \"/data/**\"\nrights = [\"read\"]\n";
+
+#[test]
+fn warnings_about_the_grant_are_told_before_the_run() {
+    let root = tempfile::tempdir().unwrap();
+    package(root.path());
+    let grant = root.path().join("silent/grant.toml");
+    fs::write(&grant, UNUSED).unwrap();
+    let run = |flags: &[&str]| {
+        let agent = root.path().join("silent");
+        let words = [&["run", agent.to_str().unwrap()], flags].concat();
+        let ran = synapse(&root.path().join("state"), &words);
+        assert!(ran.status.success(), "{}", err(&ran));
+        (out(&ran), err(&ran))
+    };
+    let told = format!("warning: right `read` has no use\n --> {}:5:11\n", grant.display());
+    let (_, said) = run(&[]);
+    assert!(said.starts_with(&told), "{said}");
+    assert_eq!(said.matches("warning").count(), 1, "{said}");
+    let (lines, said) = run(&["--json"]);
+    let first = lines.lines().next().unwrap();
+    assert!(first.contains(r#""type":"warning""#) && first.contains(r#""line":5"#), "{lines}");
+    assert_eq!(said, "");
+    assert!(!run(&["--quiet"]).1.contains("warning"));
+}
+
+#[test]
+fn grant_is_refused_where_the_first_record_has_no_room_for_it() {
+    let root = tempfile::tempdir().unwrap();
+    package(root.path());
+    let folder = root.path().join("silent");
+    let grant = |entries: usize| -> String {
+        let paths = (0..entries).map(|number| {
+            format!(
+                "[[paths]]\npath = \"/data/{number:04}/{}\"\nrights = [\"read\"]\n",
+                "x".repeat(90)
+            )
+        });
+        format!("version = 1\nprimitives = [\"fs_read\"]\n{}", paths.collect::<String>())
+    };
+    let most = (1..1000).find(|count| Grant::check(&grant(count + 1)).is_err()).unwrap();
+    let run = |entries: usize| {
+        fs::write(folder.join("grant.toml"), grant(entries)).unwrap();
+        let line = "\u{1}".repeat(1000);
+        let agent = folder.to_str().unwrap();
+        synapse(&root.path().join("state"), &["run", agent, &line, "--quiet"])
+    };
+    let ran = run(most + 1);
+    assert_eq!(ran.status.code(), Some(1), "{}", err(&ran));
+    assert!(err(&ran).contains("the grant is too long"), "{}", err(&ran));
+    assert!(!root.path().join("state/synapse").exists(), "nothing ran");
+    let ran = run(most);
+    assert!(ran.status.success(), "{}", err(&ran));
 }
