@@ -16,6 +16,7 @@ use crate::cache;
 use crate::demo;
 use crate::deny;
 use crate::firmware;
+use crate::instructions::{self, Counted};
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::tcb;
@@ -133,6 +134,13 @@ fn engines() -> Result<Outcome, Failure> {
     alike::run().map(|()| Outcome::Done)
 }
 
+fn costs() -> Result<Outcome, Failure> {
+    Ok(match instructions::run(false)? {
+        Counted::Same => Outcome::Done,
+        Counted::Not(why) => Outcome::Skipped(why.replace('\n', "; ")),
+    })
+}
+
 /// Whole images, booted.
 fn images() -> Result<Outcome, Failure> {
     if let Err(why) = setup::machine() {
@@ -150,6 +158,7 @@ const STEPS: &[(&str, Step)] = &[
     ("lints", lints),
     ("docs", docs),
     ("tests", tests),
+    ("instructions", costs),
     ("toolchain", toolchain),
     ("no_std", no_std),
     ("guests", guests),

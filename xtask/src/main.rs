@@ -9,6 +9,7 @@ mod ci;
 mod demo;
 mod deny;
 mod firmware;
+mod instructions;
 mod setup;
 mod step;
 mod tcb;
@@ -16,6 +17,7 @@ mod tcb;
 mod toolchain;
 
 use clap::{Parser, Subcommand};
+use instructions::Counted;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,6 +27,12 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
         Command::Tcb { json } => tcb::run(json),
+        Command::Instructions { bless } => {
+            instructions::run(bless).and_then(|counted| match counted {
+                Counted::Same => Ok(()),
+                Counted::Not(why) => Err(why),
+            })
+        }
         Command::Firmware { run, test } => firmware::run(run, test),
     };
     match result {
@@ -58,6 +66,12 @@ enum Command {
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
+    },
+    /// Counts what a sentence costs at the door, and fails if it is not as it was.
+    Instructions {
+        /// Writes the counts down as those that are meant.
+        #[arg(long)]
+        bless: bool,
     },
     /// Builds the image of the bare machine.
     Firmware {
