@@ -4,6 +4,7 @@
 mod audit;
 mod bench;
 mod grant;
+mod guest;
 mod help;
 mod run;
 mod undo;

@@ -11,6 +11,7 @@ use std::time::SystemTime;
 
 use synapse_kernel::grant::Grant;
 
+use crate::guest::guest;
 use crate::{err, out, synapse};
 
 /// A guest that answers nothing and calls nothing.
@@ -46,49 +47,10 @@ path = "/data/**"
 rights = ["list", "read", "write", "delete"]
 "#;
 
-fn lister() -> String {
-    let mut data = String::new();
-    let mut calls = String::new();
-    for (sentence, at) in LISTER.iter().zip((1024..).step_by(1024)) {
-        data.push_str(&format!("(data (i32.const {at}) {sentence:?})\n"));
-        let length = sentence.len();
-        calls.push_str(&format!(
-            "(call $door (i32.const {at}) (i32.const {length}) (i32.const 512))\n"
-        ));
-    }
-    format!(
-        r#"(component
-          (import "synapse-call" (func $door
-            (param "sentence" (list u8)) (result (result (list u8) (error u32)))))
-          (core module $libc
-            (memory (export "memory") 2)
-            (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 65536))
-          (core instance $libc (instantiate $libc))
-          (core func $lowered (canon lower (func $door)
-            (memory $libc "memory") (realloc (func $libc "realloc"))))
-          (core module $main
-            (import "libc" "memory" (memory 2))
-            (import "host" "door" (func $door (param i32 i32 i32)))
-            {data}
-            (func (export "turn") (param i32 i32) (result i32)
-              {calls}
-              (i32.store8 (i32.const 512) (i32.const 0))
-              (i32.store (i32.const 520) (i32.const 0))
-              i32.const 512))
-          (core instance $main (instantiate $main
-            (with "libc" (instance $libc))
-            (with "host" (instance (export "door" (func $lowered))))))
-          (func $turn (param "input" (list u8)) (result (result (list u8) (error u32)))
-            (canon lift (core func $main "turn")
-              (memory $libc "memory") (realloc (func $libc "realloc"))))
-          (export "turn" (func $turn)))"#
-    )
-}
-
 pub(crate) fn lister_package(root: &Path) {
     let package = root.join("lister");
     fs::create_dir(&package).unwrap();
-    fs::write(package.join("lister.wasm"), wat::parse_str(lister()).unwrap()).unwrap();
+    fs::write(package.join("lister.wasm"), guest(&LISTER)).unwrap();
     fs::write(package.join("grant.toml"), LISTER_GRANT).unwrap();
 }
 
