@@ -5,7 +5,7 @@
 //! skip fails.
 //!
 //! # Not here
-//! Advisories and yanked versions, which need a database from the network.
+//! Advisories and yanked versions, which need a database from the network (`advisories`).
 
 use std::env;
 use std::fs;

@@ -3,6 +3,7 @@
 //! # Not here
 //! Building guests (`synapse build`), which works without this project.
 
+mod advisories;
 mod alike;
 mod cache;
 mod ci;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
         Command::Deny => deny::run(),
+        Command::Advisories => advisories::run(),
         Command::Tcb { json } => tcb::run(json),
         Command::Instructions { bless } => {
             instructions::run(bless).and_then(|counted| match counted {
@@ -61,6 +63,8 @@ enum Command {
     Demo,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
+    /// Asks `cargo deny` or `cargo audit` for advisories, over the network.
+    Advisories,
     /// Measures what decides, and fails if it is too large or hides something.
     Tcb {
         /// Print one JSON object.

@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::step::{Failure, done, shown};
+use crate::step::{Failure, done, shown, there};
 use crate::toolchain::{Choice, Toolchain};
 
 /// What guests are compiled for.
@@ -60,17 +60,13 @@ pub(crate) fn counter() -> Result<(), Failure> {
 }
 
 fn program(name: &str, install: &str) -> Result<(), Failure> {
-    let there = || {
-        let version = Command::new(name).arg("--version").output();
-        version.is_ok_and(|version| version.status.success())
-    };
-    if there() {
+    if there(Command::new(name)) {
         return Ok(());
     }
     if let Err(why) = debian(install) {
         eprintln!("{why}");
     }
-    if there() {
+    if there(Command::new(name)) {
         return Ok(());
     }
     Err(format!("`{name}` is missing, and it could not be installed\nrun: {install}"))
