@@ -31,11 +31,25 @@ impl Row {
         Self { name, work: Box::new(work) }
     }
 
+    /// What it is called.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Does the thing so many times.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn run(&mut self, times: u32) -> Result<(), Failure> {
+        (self.work)(times).map_err(|why| format!("{}: {why}", self.name))
+    }
+
     fn time(&mut self, times: u32) -> Result<Duration, Failure> {
         let start = Instant::now();
-        let done = (self.work)(times);
+        let done = self.run(times);
         let time = start.elapsed();
-        done.map(|()| time).map_err(|why| format!("{}: {why}", self.name))
+        done.map(|()| time)
     }
 
     /// How often the thing is to be done in one sample. It is warm then.

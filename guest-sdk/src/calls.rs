@@ -63,6 +63,31 @@ pub struct Entry {
     pub modified: u64,
 }
 
+/// One page of a search.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Page {
+    /// Where the text stands, in order of path.
+    pub hits: Vec<Hit>,
+    /// The offset of the page that follows; `None` on the last.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub next: Option<u64>,
+    /// What was listed and not searched, from the first page to the end of this.
+    pub skipped: u64,
+}
+
+/// A place where a text stands.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Hit {
+    /// The file.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// The byte of the line, from 1.
+    pub column: u64,
+    /// What of the line lies around it.
+    pub text: String,
+}
+
 /// Shows text to the human.
 ///
 /// # Errors
@@ -71,6 +96,16 @@ pub fn console_write<'a>(content: impl Into<Content<'a>>) -> Result<(), Error> {
     nothing(
         Sentence::new(Primitive::ConsoleWrite).set("content", Argument::Content(content.into())),
     )
+}
+
+/// Asks the human, and gives the line that was typed.
+///
+/// # Errors
+/// The kernel's.
+pub fn console_ask<'a>(question: impl Into<Content<'a>>) -> Result<String, Error> {
+    let sentence =
+        Sentence::new(Primitive::ConsoleAsk).set("question", Argument::Content(question.into()));
+    String::from_utf8(sentence.submit()?.of(Form::Bytes)?).map_err(|_| Error::Frame)
 }
 
 /// Milliseconds since 1970.
@@ -126,6 +161,36 @@ pub fn fs_write<'a>(path: &str, content: impl Into<Content<'a>>, mode: Mode) -> 
             .set("content", Argument::Content(content.into()))
             .set("mode", Argument::Text(mode.name())),
     )
+}
+
+/// Puts `new` in the one place of a file where `old` stands.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_edit<'a, 'b>(
+    path: &str,
+    old: impl Into<Content<'a>>,
+    new: impl Into<Content<'b>>,
+) -> Result<(), Error> {
+    nothing(
+        Sentence::new(Primitive::FsEdit)
+            .set("path", Argument::Text(path))
+            .set("old", Argument::Content(old.into()))
+            .set("new", Argument::Content(new.into())),
+    )
+}
+
+/// Where a text stands in a file, or in the files below a directory, from
+/// `offset` on: 0 at first, then the [`next`](Page::next) of the page before.
+///
+/// # Errors
+/// The kernel's.
+pub fn fs_search(path: &str, text: &str, offset: u64) -> Result<Page, Error> {
+    let sentence = Sentence::new(Primitive::FsSearch)
+        .set("path", Argument::Text(path))
+        .set("text", Argument::Text(text))
+        .set("offset", Argument::Uint(offset));
+    json(sentence.submit()?)
 }
 
 /// Moves a file or a directory to a free name.
@@ -211,6 +276,9 @@ mod tests {
         let said =
             r#"{"name":"fs_write","arguments":{"path":"/data/a","content":"x","mode":"append"}}"#;
         assert_eq!(exchange(said, none, || fs_write("/data/a", "x", Mode::Append)), Ok(()));
+        let said =
+            r#"{"name":"fs_edit","arguments":{"path":"/data/a","old":{"$held":4},"new":"x"}}"#;
+        assert_eq!(exchange(said, none, || fs_edit("/data/a", Held(4), "x")), Ok(()));
         let said = r#"{"name":"fs_move","arguments":{"from":"/data/a","to":"/data/b"}}"#;
         assert_eq!(exchange(said, none, || fs_move("/data/a", "/data/b")), Ok(()));
         let said =
@@ -243,6 +311,33 @@ mod tests {
         for wrong in [b"{}".as_slice(), b"[{}]", b""] {
             let entries = exchange(said, Ok((Form::Json, wrong)), || fs_list("/data", "a", 2));
             assert_eq!(entries, Err(Error::Frame));
+        }
+    }
+
+    #[test]
+    fn question_is_answered_with_a_line() {
+        let said = r#"{"name":"console_ask","arguments":{"question":"Which?"}}"#;
+        let answered = |bytes: &'static [u8]| {
+            exchange(said, Ok((Form::Bytes, bytes)), || console_ask("Which?"))
+        };
+        assert_eq!(answered("die größte".as_bytes()), Ok("die größte".to_owned()));
+        assert_eq!(answered(b"\xff"), Err(Error::Frame));
+    }
+
+    #[test]
+    fn page_of_a_search_says_whether_it_is_the_last() {
+        let said =
+            r#"{"name":"fs_search","arguments":{"path":"/data","text":"a \"b\"","offset":70}}"#;
+        let searched = |page: &'static str| {
+            exchange(said, Ok((Form::Json, page.as_bytes())), || fs_search("/data", "a \"b\"", 70))
+        };
+        let hit = Hit { path: "/data/é".to_owned(), line: 3, column: 9, text: "x\n".to_owned() };
+        let page = r#"{"hits":[{"path":"/data/é","line":3,"column":9,"text":"x\n"}],"next":95,"skipped":2}"#;
+        assert_eq!(searched(page), Ok(Page { hits: vec![hit], next: Some(95), skipped: 2 }));
+        let last = Page { hits: vec![], next: None, skipped: 0 };
+        assert_eq!(searched(r#"{"hits":[],"next":null,"skipped":0}"#), Ok(last));
+        for wrong in [r#"{"hits":[],"skipped":0}"#, r#"{"hits":[{}],"next":null,"skipped":0}"#] {
+            assert_eq!(searched(wrong), Err(Error::Frame));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Whole files and whole directories, in as many calls as they take
+//! Whole files, directories and searches, in as many calls as they take
 //!
 //! A reply and a sentence have ceilings; what is larger goes in pieces. Each
 //! piece is a call of its own: between two of them others may write.
@@ -6,7 +6,7 @@
 //! # Not here
 //! Single calls ([`calls`](crate::calls)).
 
-use crate::calls::{Entry, Mode, fs_list, fs_read, fs_write};
+use crate::calls::{Entry, Mode, Page, fs_list, fs_read, fs_search, fs_write};
 use crate::{Error, json};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -57,6 +57,22 @@ pub fn list_all(path: &str) -> Result<Vec<Entry>, Error> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Everywhere a text stands in a file, or in the files below a directory, in
+/// memory and as if on one page.
+///
+/// # Errors
+/// The kernel's.
+pub fn search_all(path: &str, text: &str) -> Result<Page, Error> {
+    let mut found = fs_search(path, text, 0)?;
+    while let Some(offset) = found.next {
+        let Page { hits, next, skipped } = fs_search(path, text, offset)?;
+        found.hits.extend(hits);
+        // A later page counts what the former ones did.
+        (found.next, found.skipped) = (next, skipped);
+    }
+    Ok(found)
 }
 
 /// Writes a text of any length: the first piece with `mode`, the rest appended.
@@ -140,6 +156,25 @@ mod tests {
         };
         let entries = with_door(door, || list_all("/data")).unwrap();
         assert!(entries.iter().map(|entry| &entry.name).eq(&names));
+    }
+
+    #[test]
+    fn search_is_paged_to_its_end() {
+        let door = |sentence: &[u8]| {
+            let call: Value = serde_json::from_slice(sentence).unwrap();
+            let (line, next, skipped) = match call["arguments"]["offset"].as_u64().unwrap() {
+                0 => (1, Some(70), 1),
+                70 => (2, Some(95), 1),
+                95 => (3, None, 3),
+                other => unreachable!("no page told of {other}"),
+            };
+            let hit = json!({"path": "/data/a", "line": line, "column": 1, "text": "x"});
+            let page = json!({"hits": [hit], "next": next, "skipped": skipped});
+            Ok(framed(Form::Json, page.to_string().as_bytes()))
+        };
+        let found = with_door(door, || search_all("/data", "x")).unwrap();
+        assert!(found.hits.iter().map(|hit| hit.line).eq([1, 2, 3]));
+        assert_eq!((found.next, found.skipped), (None, 3));
     }
 
     #[test]

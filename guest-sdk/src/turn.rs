@@ -14,7 +14,7 @@ use core::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 use synapse_abi::registry::Primitive;
-use synapse_abi::turn::{From as Author, VERSION};
+use synapse_abi::turn::{Author, VERSION};
 
 /// The input of a turn.
 #[derive(Clone, Debug)]

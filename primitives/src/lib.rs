@@ -3,13 +3,13 @@
 //! A call that passed the door ends in one method of [`Platform`]. The trait
 //! is the whole width of the hole between a guest and the world, so it is kept
 //! narrow: file verbs, one clock, one console. Two boards' worth of it live
-//! here, the host's [`disk`] and the tests' [`memory`], and every behaviour
+//! here, the host's `disk` and the tests' [`memory`], and every behaviour
 //! they share is asserted against both by one table.
 //!
 //! # Reading order
 //! [`platform`] (the verbs), [`execute()`] (one match over the 26), [`memory`] (the
-//! semantics in their shortest form), [`disk`] (the same on a real file system),
-//! [`journal`] (what was changed, and how to know it again).
+//! semantics in their shortest form), `disk` (the same on a real file system),
+//! `journal` (what was changed, and how to know it again).
 //!
 //! # Trust
 //! Callers hand in paths in normal form that four gates admitted. Nothing here

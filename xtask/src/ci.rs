@@ -5,7 +5,7 @@
 //! skip fails.
 //!
 //! # Not here
-//! Advisories and yanked versions, which need a database from the network.
+//! Advisories and yanked versions, which need a database from the network (`advisories`).
 
 use std::env;
 use std::fs;
@@ -16,6 +16,7 @@ use crate::cache;
 use crate::demo;
 use crate::deny;
 use crate::firmware;
+use crate::instructions::{self, Counted};
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::tcb;
@@ -138,6 +139,13 @@ fn engines() -> Result<Outcome, Failure> {
     alike::run().map(|()| Outcome::Done)
 }
 
+fn costs() -> Result<Outcome, Failure> {
+    Ok(match instructions::run(false)? {
+        Counted::Same => Outcome::Done,
+        Counted::Not(why) => Outcome::Skipped(why.replace('\n', "; ")),
+    })
+}
+
 /// Whole images, booted.
 fn images() -> Result<Outcome, Failure> {
     if let Err(why) = setup::machine() {
@@ -155,6 +163,7 @@ const STEPS: &[(&str, Step)] = &[
     ("lints", lints),
     ("docs", docs),
     ("tests", tests),
+    ("instructions", costs),
     ("toolchain", toolchain),
     ("no_std", no_std),
     ("guests", guests),

@@ -5,7 +5,7 @@
 //! is not installed is a check that is skipped.
 //!
 //! # Not here
-//! Advisories, yanked versions and double versions (`cargo deny check`).
+//! Advisories and yanked versions (`advisories`), double versions (`cargo deny check`).
 
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -3,12 +3,14 @@
 //! # Not here
 //! Building guests (`synapse build`), which works without this project.
 
+mod advisories;
 mod alike;
 mod cache;
 mod ci;
 mod demo;
 mod deny;
 mod firmware;
+mod instructions;
 mod setup;
 mod step;
 mod tcb;
@@ -17,6 +19,7 @@ mod toolchain;
 mod tutorial;
 
 use clap::{Parser, Subcommand};
+use instructions::Counted;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -26,7 +29,14 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Tutorial => tutorial::run(),
         Command::Deny => deny::run(),
+        Command::Advisories => advisories::run(),
         Command::Tcb { json } => tcb::run(json),
+        Command::Instructions { bless } => {
+            instructions::run(bless).and_then(|counted| match counted {
+                Counted::Same => Ok(()),
+                Counted::Not(why) => Err(why),
+            })
+        }
         Command::Firmware { run, test, bless } => firmware::run(run, test, bless),
     };
     match result {
@@ -57,11 +67,19 @@ enum Command {
     Tutorial,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
+    /// Asks `cargo deny` or `cargo audit` for advisories, over the network.
+    Advisories,
     /// Measures what decides, and fails if it is too large or hides something.
     Tcb {
         /// Print one JSON object.
         #[arg(long)]
         json: bool,
+    },
+    /// Counts what a sentence costs at the door, and fails if it is not as it was.
+    Instructions {
+        /// Writes the counts down as those that are meant.
+        #[arg(long)]
+        bless: bool,
     },
     /// Builds the image of the bare machine.
     Firmware {

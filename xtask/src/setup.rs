@@ -1,4 +1,4 @@
-//! Makes guests buildable on this machine, and the firmware bootable
+//! Makes guests buildable on this machine, the firmware bootable, costs countable
 //!
 //! Rustup is asked first, with a time limit, because behind some proxies its
 //! download never ends; then Debian's packages, where they may be installed.
@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use crate::step::{Failure, done, shown};
+use crate::step::{Failure, done, shown, there};
 use crate::toolchain::{Choice, Toolchain};
 
 /// What guests are compiled for.
@@ -51,21 +51,25 @@ pub(crate) fn run(targets: &[&'static str]) -> Result<(), Failure> {
 
 /// Makes this machine run others, or says which line to run.
 pub(crate) fn machine() -> Result<(), Failure> {
-    if there_is_qemu() {
-        return Ok(());
-    }
-    if let Err(why) = debian(APT_QEMU) {
-        eprintln!("{why}");
-    }
-    if there_is_qemu() {
-        return Ok(());
-    }
-    Err(format!("QEMU is missing, and it could not be installed\nrun: {APT_QEMU}"))
+    program("qemu-system-x86_64", APT_QEMU)
 }
 
-fn there_is_qemu() -> bool {
-    let version = Command::new("qemu-system-x86_64").arg("--version").output();
-    version.is_ok_and(|version| version.status.success())
+/// Makes this machine count instructions, or says which line to run.
+pub(crate) fn counter() -> Result<(), Failure> {
+    program("valgrind", APT_VALGRIND)
+}
+
+fn program(name: &str, install: &str) -> Result<(), Failure> {
+    if there(Command::new(name)) {
+        return Ok(());
+    }
+    if let Err(why) = debian(install) {
+        eprintln!("{why}");
+    }
+    if there(Command::new(name)) {
+        return Ok(());
+    }
+    Err(format!("`{name}` is missing, and it could not be installed\nrun: {install}"))
 }
 
 fn missing(targets: &[&'static str]) -> Vec<&'static str> {
@@ -125,6 +129,7 @@ const APT_UPDATE: &str = "apt-get update";
 const APT_INSTALL: &str =
     "apt-get install -y --no-install-recommends rustc-web cargo-web rust-web-src lld-19";
 const APT_QEMU: &str = "apt-get install -y --no-install-recommends qemu-system-x86";
+const APT_VALGRIND: &str = "apt-get install -y --no-install-recommends valgrind";
 
 #[cfg(test)]
 mod tests {

@@ -73,6 +73,11 @@ pub(crate) fn done(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
+/// Whether a program is installed: it says its version.
+pub(crate) fn there(mut program: Command) -> bool {
+    program.arg("--version").output().is_ok_and(|version| version.status.success())
+}
+
 fn unstarted(command: &Command, why: &io::Error) -> Failure {
     format!("`{}` did not start: {why}\ncheck that it is installed", shown(command))
 }
@@ -89,7 +94,7 @@ pub(crate) fn shown(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::done;
+    use super::{cargo, done, there};
     use std::process::Command;
 
     #[test]
@@ -99,5 +104,12 @@ mod tests {
         assert!(told.contains("`sh -c exit 3` failed (exit status: 3)"), "{told}");
         let told = done(&mut Command::new("no-such-program")).unwrap_err();
         assert!(told.contains("`no-such-program` did not start"), "{told}");
+    }
+
+    #[test]
+    fn program_is_there_if_it_says_its_version() {
+        assert!(there(Command::new("true")));
+        assert!(!there(cargo("no-such-word").unwrap()));
+        assert!(!there(Command::new("no-such-program")));
     }
 }

@@ -1,5 +1,5 @@
 //! The index as Markdown. Strangers' text is escaped, so that no title can
-//! break out of its cell.
+//! break out of its cell, lead out of the folder, or look like another.
 
 use alloc::format;
 use alloc::string::String;
@@ -41,15 +41,41 @@ fn relative(path: &str) -> &str {
 
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for char in text.chars().take(500) {
-        match char {
-            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '&' | '!' => {
-                out.push('\\');
-                out.push(char);
-            }
-            control if control.is_control() => out.push('\u{fffd}'),
-            other => out.push(other),
+    let mut rest = text.chars();
+    for _ in 0..500 {
+        let Some(char) = rest.next() else { break };
+        let escaped = match char {
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '&' | '!' | '@' => true,
+            // Some readers make a link of what only looks like an address.
+            ':' => rest.as_str().starts_with("//"),
+            '.' => ends_with_www(&out),
+            _ => false,
+        };
+        if escaped {
+            out.push('\\');
         }
+        out.push(if is_unseen(char) { char::REPLACEMENT_CHARACTER } else { char });
     }
     out
+}
+
+fn ends_with_www(text: &str) -> bool {
+    let last = text.len().checked_sub(3).and_then(|from| text.get(from..));
+    last.is_some_and(|last| last.eq_ignore_ascii_case("www"))
+}
+
+/// Whether it is no sign, but turns, hides or breaks the signs around it.
+fn is_unseen(char: char) -> bool {
+    char.is_control()
+        || matches!(
+            char,
+            // Soft hyphen, joiners and fillers without width.
+            '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
+            // Direction marks, embeddings, overrides, isolates; two more line ends.
+            | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{206f}'
+            // Tags, which spell what nobody sees.
+            | '\u{e0000}'..='\u{e0fff}'
+        )
 }

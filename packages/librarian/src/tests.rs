@@ -66,7 +66,7 @@ fn answer(files: &RefCell<Files>, sentence: &[u8]) -> Result<Vec<u8>, u32> {
 }
 
 fn run(task: &str) -> (String, Files) {
-    let files: Files = [
+    let files = [
         ("/data/a.md", &b"# Apples | pears\n[b](sub/b.md) [gone](gone.md) [web](https://x.y/)"[..]),
         ("/data/copy.md", b"same bytes"),
         ("/data/sub/b.md", b"## Second\n[up](../a.md)"),
@@ -74,9 +74,13 @@ fn run(task: &str) -> (String, Files) {
         ("/data/sub/image.bin", &[0xff, 0xfe, 0x00]),
         ("/data/empty.md", b""),
         ("/data/none.txt", b""),
-    ]
-    .map(|(path, bytes)| (path.to_string(), bytes.to_vec()))
-    .into();
+    ];
+    run_on(task, &files)
+}
+
+fn run_on(task: &str, files: &[(&str, &[u8])]) -> (String, Files) {
+    let files: Files =
+        files.iter().map(|(path, bytes)| (path.to_string(), bytes.to_vec())).collect();
     let files = RefCell::new(files);
     let shared: &'static RefCell<Files> = alloc::boxed::Box::leak(alloc::boxed::Box::new(files));
     let summary = with_door(|sentence| answer(shared, sentence), || work(task)).unwrap();
@@ -99,6 +103,22 @@ fn the_index_has_headings_links_and_duplicates_and_nothing_moves_unasked() {
     assert!(index.contains("- sub/copy.md is a copy of copy.md\n"), "{index}");
     assert!(index.contains("| sub/image.bin | image.bin | 3 |  |  |"), "{index}");
     assert_eq!(files.len(), 8);
+}
+
+#[test]
+fn a_title_of_strangers_leads_nowhere_and_hides_nothing() {
+    for (heading, shown) in [
+        ("see https://x.y/z now", "see https\\://x.y/z now"),
+        ("WWW.x.y and www.x.y", "WWW\\.x.y and www\\.x.y"),
+        ("write to a@x.y", "write to a\\@x.y"),
+        ("at 10:30, v1.2", "at 10:30, v1.2"),
+        ("exe\u{202e}fdp.\u{2066}x\u{200b}y\u{feff}\u{ad}\u{e0041}", "exe�fdp.�x�y���"),
+        ("Ünïcode — 日本", "Ünïcode — 日本"),
+    ] {
+        let (_, files) = run_on("index", &[("/data/a.md", format!("# {heading}").as_bytes())]);
+        let index = str::from_utf8(&files["/data/INDEX.md"]).unwrap();
+        assert!(index.contains(&format!(" | {shown} |  |\n")), "{shown}: {index}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub const VERSION: u64 = 1;
 
 /// Who wrote a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum Author {
     /// The human: a console line, the task on the command line, a prompt file.
     Human,
     /// The package's approved texts.
@@ -24,7 +24,7 @@ pub enum From {
     World,
 }
 
-impl From {
+impl Author {
     /// Its name in the input.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,6 +1,6 @@
 //! `synapse run`: one agent, one task, and every call told as it happens
 //!
-//! People read calls and the summary on standard error and what the agent says
+//! People read warnings, calls and the summary on standard error and what the agent says
 //! on standard output; with `--json` standard output is for a program, one
 //! object a line.
 //!
@@ -18,10 +18,11 @@ use synapse_abi::code;
 use synapse_boundary::Integrity;
 use synapse_host::engine::Choice;
 use synapse_host::render::{self, Stream};
-use synapse_host::run::{self, MountOption, Options, Summary};
+use synapse_host::run::{self, MountOption, Options, Summary, Warning};
 use synapse_kernel::task::Crossing;
 use synapse_kernel::words;
 
+use crate::grant::check;
 use crate::{mount, output};
 
 /// Runs an agent on a task, inside the folders and rights that it is given.
@@ -60,11 +61,12 @@ pub(crate) struct Run {
     #[arg(long, value_enum, default_value_t)]
     engine: Engine,
 
-    /// Print one JSON object a line: each call, then the summary.
+    /// Print one JSON object a line: each warning about the grant, each call,
+    /// then the summary.
     #[arg(long)]
     json: bool,
 
-    /// Tell no calls, only how it ended.
+    /// Tell no warnings and no calls, only how it ended.
     #[arg(long)]
     quiet: bool,
 }
@@ -112,6 +114,7 @@ impl Run {
                 Engine::Wasmi => Choice::Wasmi,
             },
             screen: render::Terminal::new(if self.json { Stream::Error } else { Stream::Output }),
+            warn: warner(self.json, self.quiet),
             report: reporter(self.json, self.quiet),
             cancel: Arc::clone(&cancel),
         })
@@ -148,6 +151,20 @@ fn watch_ctrl_c(cancel: Arc<AtomicBool>) -> io::Result<()> {
         });
     })?;
     Ok(())
+}
+
+fn warner(json: bool, quiet: bool) -> Box<dyn Fn(&Warning<'_>)> {
+    match (quiet, json) {
+        (true, _) => Box::new(|_| {}),
+        // As for calls.
+        (false, true) => Box::new(|warning| {
+            drop(output::say(&output::json(&check::object("warning", warning.notice))));
+        }),
+        (false, false) => Box::new(|Warning { file, text, notice }| {
+            let name = render::escape(file.as_os_str().as_encoded_bytes());
+            eprintln!("{}", check::shown("warning", notice, &name, text));
+        }),
+    }
 }
 
 fn reporter(json: bool, quiet: bool) -> Box<dyn Fn(&Crossing<'_>) + Send + Sync> {

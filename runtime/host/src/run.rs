@@ -23,7 +23,7 @@ use cap_std::fs::Dir;
 use synapse_abi::code;
 use synapse_kernel::admit::admit;
 use synapse_kernel::engine::Engine;
-use synapse_kernel::grant::Grant;
+use synapse_kernel::grant::{Grant, Notice};
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
@@ -62,6 +62,8 @@ pub struct Options {
     pub engine: Choice,
     /// Where what the agent says is shown.
     pub screen: Terminal,
+    /// Told of each warning about the grant, before anything runs.
+    pub warn: Box<dyn Fn(&Warning<'_>)>,
     /// Told of every call.
     pub report: Box<dyn Fn(&Crossing<'_>) + Send + Sync>,
     /// Set to end the run.
@@ -72,6 +74,17 @@ impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options").field("agent", &self.agent).finish_non_exhaustive()
     }
+}
+
+/// Something in a grant that is legal and probably not meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Warning<'a> {
+    /// The grant's file.
+    pub file: &'a Path,
+    /// What stands in it.
+    pub text: &'a str,
+    /// Where, and why.
+    pub notice: &'a Notice,
 }
 
 /// How a run went.
@@ -132,6 +145,9 @@ fn run_on<E: Engine>(engine: E, options: Options) -> Result<Summary, RunError> {
     })?;
     let grant =
         Grant::parse(&text).map_err(|why| RunError(format!("{}: {why}", show(&package.grant))))?;
+    for notice in grant.warnings() {
+        (options.warn)(&Warning { file: &package.grant, text: &text, notice });
+    }
     let program = engine.load(&admitted).map_err(|why| RunError(why.to_string()))?;
 
     let run_dir =

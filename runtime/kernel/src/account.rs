@@ -4,8 +4,8 @@
 //! that raised the mark, and what came of it, so that a person sees why.
 //!
 //! # Not here
-//! What a code means ([`explain`]). Asking anew with today's
-//! grant (`synapse_boundary::examine`).
+//! What a code means ([`explain`]). Asking anew with today's grant
+//! (`synapse_boundary::examine`).
 
 use alloc::borrow::ToOwned;
 use alloc::format;

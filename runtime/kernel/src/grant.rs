@@ -30,9 +30,11 @@ mod shape;
 mod summary;
 mod tools;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::Scope;
 use toml::Spanned;
@@ -48,6 +50,9 @@ const VERSION: i64 = 1;
 
 /// Guest memory that may be granted at most: 1 GiB.
 const MEMORY_MAX: i64 = 1 << 30;
+
+/// Bytes of a summary at most: a run's first record holds it, beside its task line.
+pub(crate) const SUMMARY_MAX: usize = limits::RECORD - (8 << 10);
 
 /// What one task may do.
 #[derive(Debug, Default)]
@@ -144,13 +149,25 @@ fn document(text: &str, notes: &mut Notes) -> Grant {
         given.and_then(|given| u64::try_from(given).ok()).unwrap_or(default)
     };
     let bits = granted.iter().fold(0, |bits, (_, primitive)| bits | 1 << primitive.id());
+    let summary = summary::summary(bits, &paths, &hosts, &tools);
+    if summary.len() > SUMMARY_MAX {
+        notes.mistake(
+            &(0..text.len()),
+            "the grant is too long",
+            format!(
+                "its entries take {} bytes of a run's first record, and {SUMMARY_MAX} are there",
+                summary.len()
+            ),
+            "grant folders and patterns in place of single files and hosts",
+        );
+    }
     Grant {
         granted: bits,
         scope,
         calls: budget("calls", 100_000),
         seconds: budget("seconds", 300),
         memory: usize::try_from(budget("memory", 256 << 20)).unwrap_or(usize::MAX),
-        summary: summary::summary(bits, &paths, &hosts, &tools),
+        summary,
         compartments: known.finish(),
         warnings: Vec::new(),
     }

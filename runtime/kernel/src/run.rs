@@ -27,7 +27,7 @@ use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
 use crate::engine::{Ended, Engine, TurnLimits};
-use crate::grant::Grant;
+use crate::grant::{Grant, SUMMARY_MAX};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
 /// What a run is made of.
@@ -207,7 +207,7 @@ fn about(line: &str, grant: &Grant) -> String {
 /// The turn's input, as `docs/abi.md` has it.
 fn input(line: &str, grant: &Grant) -> String {
     let mut json = String::new();
-    let from = turn::From::Human.name();
+    let from = turn::Author::Human.name();
     // Writing to a String cannot fail.
     let _ =
         write!(json, "{{\"v\":{},\"messages\":[{{\"from\":\"{from}\",\"text\":\"", turn::VERSION);
@@ -223,6 +223,9 @@ fn input(line: &str, grant: &Grant) -> String {
 
 /// Characters of a task line that the start record keeps.
 const LINE: usize = 1000;
+
+// A character of the line takes six bytes at most, the record's own fields less than 256.
+const _: () = assert!(SUMMARY_MAX + 6 * LINE + 256 <= limits::RECORD);
 
 #[cfg(test)]
 mod tests {

@@ -60,7 +60,8 @@ fn summary(sound: bool, count: usize) -> String {
     }
 }
 
-fn object(kind: &str, notice: &Notice) -> Value {
+/// A notice as programs read it.
+pub(crate) fn object(kind: &str, notice: &Notice) -> Value {
     json!({
         "type": kind,
         "line": notice.line,
@@ -73,7 +74,7 @@ fn object(kind: &str, notice: &Notice) -> Value {
 }
 
 /// A notice as people read it.
-pub(super) fn shown(kind: &str, notice: &Notice, name: &str, text: &str) -> String {
+pub(crate) fn shown(kind: &str, notice: &Notice, name: &str, text: &str) -> String {
     let Notice { line, column, what, why, help, .. } = notice;
     let source = text.split('\n').nth(line - 1).unwrap_or_default().trim_end_matches('\r');
     let (source, before, width) = window(source, column - 1, notice.width);

@@ -4,7 +4,7 @@
 //! What a grant means (`synapse_kernel::grant`).
 
 mod answers;
-mod check;
+pub(crate) mod check;
 mod new;
 
 use serde_json::Value;

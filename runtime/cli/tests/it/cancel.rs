@@ -8,7 +8,8 @@ use std::process::{Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::run::{ENGINES, saying};
+use crate::guest::guest_that;
+use crate::run::ENGINES;
 use crate::{err, out, synapse};
 
 /// Says one sentence, then computes without an end.
@@ -17,8 +18,8 @@ fn endless(root: &Path) {
     fs::create_dir(&package).unwrap();
     fs::create_dir(root.join("notes")).unwrap();
     let listing = r#"{"name":"fs_list","arguments":{"path":"/data","after":"","limit":9}}"#;
-    let text = saying(&[listing], "(loop $again (br $again))");
-    fs::write(package.join("endless.wasm"), wat::parse_str(text).unwrap()).unwrap();
+    let agent = guest_that(&[listing], "(loop $again (br $again))");
+    fs::write(package.join("endless.wasm"), agent).unwrap();
     let grant = "version = 1\nprimitives = [\"fs_list\"]\n[[paths]]\npath = \"/data/**\"\n\
                  rights = [\"list\"]\n[budget]\nseconds = 600\n";
     fs::write(package.join("grant.toml"), grant).unwrap();

@@ -7,6 +7,7 @@ mod cancel;
 mod codes;
 mod doctor;
 mod grant;
+mod guest;
 mod help;
 mod new;
 mod run;

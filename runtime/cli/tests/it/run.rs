@@ -9,6 +9,9 @@ use std::path::Path;
 use std::process::Output;
 use std::time::SystemTime;
 
+use synapse_kernel::grant::Grant;
+
+use crate::guest::guest;
 use crate::{err, out, synapse};
 
 /// A guest that answers nothing and calls nothing.
@@ -44,51 +47,10 @@ path = "/data/**"
 rights = ["list", "read", "write", "delete"]
 "#;
 
-/// A guest that says these sentences and then does what the instructions say.
-pub(crate) fn saying(sentences: &[&str], then: &str) -> String {
-    let mut data = String::new();
-    let mut calls = String::new();
-    for (sentence, at) in sentences.iter().zip((1024..).step_by(1024)) {
-        data.push_str(&format!("(data (i32.const {at}) {sentence:?})\n"));
-        let length = sentence.len();
-        calls.push_str(&format!(
-            "(call $door (i32.const {at}) (i32.const {length}) (i32.const 512))\n"
-        ));
-    }
-    format!(
-        r#"(component
-          (import "synapse-call" (func $door
-            (param "sentence" (list u8)) (result (result (list u8) (error u32)))))
-          (core module $libc
-            (memory (export "memory") 2)
-            (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 65536))
-          (core instance $libc (instantiate $libc))
-          (core func $lowered (canon lower (func $door)
-            (memory $libc "memory") (realloc (func $libc "realloc"))))
-          (core module $main
-            (import "libc" "memory" (memory 2))
-            (import "host" "door" (func $door (param i32 i32 i32)))
-            {data}
-            (func (export "turn") (param i32 i32) (result i32)
-              {calls}
-              {then}
-              (i32.store8 (i32.const 512) (i32.const 0))
-              (i32.store (i32.const 520) (i32.const 0))
-              i32.const 512))
-          (core instance $main (instantiate $main
-            (with "libc" (instance $libc))
-            (with "host" (instance (export "door" (func $lowered))))))
-          (func $turn (param "input" (list u8)) (result (result (list u8) (error u32)))
-            (canon lift (core func $main "turn")
-              (memory $libc "memory") (realloc (func $libc "realloc"))))
-          (export "turn" (func $turn)))"#
-    )
-}
-
 pub(crate) fn lister_package(root: &Path) {
     let package = root.join("lister");
     fs::create_dir(&package).unwrap();
-    fs::write(package.join("lister.wasm"), wat::parse_str(saying(&LISTER, "")).unwrap()).unwrap();
+    fs::write(package.join("lister.wasm"), guest(&LISTER)).unwrap();
     fs::write(package.join("grant.toml"), LISTER_GRANT).unwrap();
 }
 
@@ -247,4 +209,61 @@ fn what_cannot_be_run_is_refused_by_name() {
         assert_eq!(ran.status.code(), Some(1), "{said}");
         assert!(said.contains(named), "`{named}`: {said}");
     }
+}
+
+/// A grant with a warning, which is not what the run was asked for.
+const UNUSED: &str =
+    "version = 1\nprimitives = []\n[[paths]]\npath = \"/data/**\"\nrights = [\"read\"]\n";
+
+#[test]
+fn warnings_about_the_grant_are_told_before_the_run() {
+    let root = tempfile::tempdir().unwrap();
+    package(root.path());
+    let grant = root.path().join("silent/grant.toml");
+    fs::write(&grant, UNUSED).unwrap();
+    let run = |flags: &[&str]| {
+        let agent = root.path().join("silent");
+        let words = [&["run", agent.to_str().unwrap()], flags].concat();
+        let ran = synapse(&root.path().join("state"), &words);
+        assert!(ran.status.success(), "{}", err(&ran));
+        (out(&ran), err(&ran))
+    };
+    let told = format!("warning: right `read` has no use\n --> {}:5:11\n", grant.display());
+    let (_, said) = run(&[]);
+    assert!(said.starts_with(&told), "{said}");
+    assert_eq!(said.matches("warning").count(), 1, "{said}");
+    let (lines, said) = run(&["--json"]);
+    let first = lines.lines().next().unwrap();
+    assert!(first.contains(r#""type":"warning""#) && first.contains(r#""line":5"#), "{lines}");
+    assert_eq!(said, "");
+    assert!(!run(&["--quiet"]).1.contains("warning"));
+}
+
+#[test]
+fn grant_is_refused_where_the_first_record_has_no_room_for_it() {
+    let root = tempfile::tempdir().unwrap();
+    package(root.path());
+    let folder = root.path().join("silent");
+    let grant = |entries: usize| -> String {
+        let paths = (0..entries).map(|number| {
+            format!(
+                "[[paths]]\npath = \"/data/{number:04}/{}\"\nrights = [\"read\"]\n",
+                "x".repeat(90)
+            )
+        });
+        format!("version = 1\nprimitives = [\"fs_read\"]\n{}", paths.collect::<String>())
+    };
+    let most = (1..1000).find(|count| Grant::check(&grant(count + 1)).is_err()).unwrap();
+    let run = |entries: usize| {
+        fs::write(folder.join("grant.toml"), grant(entries)).unwrap();
+        let line = "\u{1}".repeat(1000);
+        let agent = folder.to_str().unwrap();
+        synapse(&root.path().join("state"), &["run", agent, &line, "--quiet"])
+    };
+    let ran = run(most + 1);
+    assert_eq!(ran.status.code(), Some(1), "{}", err(&ran));
+    assert!(err(&ran).contains("the grant is too long"), "{}", err(&ran));
+    assert!(!root.path().join("state/synapse").exists(), "nothing ran");
+    let ran = run(most);
+    assert!(ran.status.success(), "{}", err(&ran));
 }

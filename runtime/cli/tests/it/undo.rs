@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use crate::guest::guest;
 use crate::{err, out, synapse};
 
 const GRANT: &str = r#"
@@ -13,52 +14,6 @@ primitives = ["fs_write", "fs_edit", "fs_move", "fs_delete"]
 path = "/data/**"
 rights = ["list", "read", "write", "delete"]
 "#;
-
-/// A guest that says these sentences, whatever it is answered.
-fn guest(sentences: &[&str]) -> Vec<u8> {
-    let (mut data, mut calls, mut at) = (String::new(), String::new(), 8192);
-    for sentence in sentences {
-        let quoted = sentence.replace('"', "\\22");
-        data.push_str(&format!("(data (i32.const {at}) \"{quoted}\")"));
-        let length = sentence.len();
-        calls.push_str(&format!(
-            "(call $door (i32.const {at}) (i32.const {length}) (i32.const 512))"
-        ));
-        at += length;
-    }
-    wat::parse_str(format!(
-        r#"(component
-          (import "synapse-call" (func $door
-            (param "sentence" (list u8)) (result (result (list u8) (error u32)))))
-          (core module $libc
-            (memory (export "memory") 1)
-            (global $top (mut i32) (i32.const 1024))
-            (func (export "realloc") (param i32 i32 i32 i32) (result i32)
-              global.get $top
-              (global.set $top (i32.add (global.get $top) (local.get 3)))))
-          (core instance $libc (instantiate $libc))
-          (core func $lowered (canon lower (func $door)
-            (memory $libc "memory") (realloc (func $libc "realloc"))))
-          (core module $main
-            (import "libc" "memory" (memory 1))
-            (import "host" "door" (func $door (param i32 i32 i32)))
-            {data}
-            (func (export "turn") (param i32 i32) (result i32)
-              {calls}
-              (i32.store8 (i32.const 512) (i32.const 0))
-              (i32.store (i32.const 516) (i32.const 0))
-              (i32.store (i32.const 520) (i32.const 0))
-              i32.const 512))
-          (core instance $main (instantiate $main
-            (with "libc" (instance $libc))
-            (with "host" (instance (export "door" (func $lowered))))))
-          (func $turn (param "input" (list u8)) (result (result (list u8) (error u32)))
-            (canon lift (core func $main "turn")
-              (memory $libc "memory") (realloc (func $libc "realloc"))))
-          (export "turn" (func $turn)))"#
-    ))
-    .unwrap()
-}
 
 const SENTENCES: [&str; 6] = [
     r#"{"name":"fs_delete","arguments":{"path":"/data/old"}}"#,
