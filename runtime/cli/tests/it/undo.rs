@@ -14,28 +14,45 @@ path = "/data/**"
 rights = ["list", "read", "write", "delete"]
 "#;
 
+/// How often a guest says its sentences.
+#[derive(Clone, Copy)]
+pub(crate) enum Rounds {
+    Once,
+    /// Until it is stopped, counting so far before each sentence.
+    Endless(u32),
+}
+
+/// What counts the rounds in a sentence: from here up by one.
+pub(crate) const ROUND: &str = "000000";
+
 /// A guest that says these sentences, whatever it is answered.
-fn guest(sentences: &[&str]) -> Vec<u8> {
-    let (mut data, mut calls, mut at) = (String::new(), String::new(), 8192);
+pub(crate) fn guest(sentences: &[&str], rounds: Rounds) -> Vec<u8> {
+    let (mut data, mut calls, mut counts, mut at) =
+        (String::new(), String::new(), String::new(), 8192);
     for sentence in sentences {
         let quoted = sentence.replace('"', "\\22");
         data.push_str(&format!("(data (i32.const {at}) \"{quoted}\")"));
         let length = sentence.len();
         calls.push_str(&format!(
-            "(call $door (i32.const {at}) (i32.const {length}) (i32.const 512))"
+            "(call $pause) (call $door (i32.const {at}) (i32.const {length}) (i32.const 512))"
         ));
+        for (place, _) in sentence.match_indices(ROUND) {
+            let last = at + place + ROUND.len() - 1;
+            counts.push_str(&format!("(call $count (i32.const {last}))"));
+        }
         at += length;
     }
+    let (pause, calls) = match rounds {
+        Rounds::Once => (1, calls),
+        Rounds::Endless(pause) => (pause, format!("(loop $again {calls} {counts} (br $again))")),
+    };
     wat::parse_str(format!(
         r#"(component
           (import "synapse-call" (func $door
             (param "sentence" (list u8)) (result (result (list u8) (error u32)))))
           (core module $libc
             (memory (export "memory") 1)
-            (global $top (mut i32) (i32.const 1024))
-            (func (export "realloc") (param i32 i32 i32 i32) (result i32)
-              global.get $top
-              (global.set $top (i32.add (global.get $top) (local.get 3)))))
+            (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024))
           (core instance $libc (instantiate $libc))
           (core func $lowered (canon lower (func $door)
             (memory $libc "memory") (realloc (func $libc "realloc"))))
@@ -43,6 +60,20 @@ fn guest(sentences: &[&str]) -> Vec<u8> {
             (import "libc" "memory" (memory 1))
             (import "host" "door" (func $door (param i32 i32 i32)))
             {data}
+            (func $pause (local $left i32)
+              (local.set $left (i32.const {pause}))
+              (loop $again
+                (br_if $again
+                  (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
+            (func $count (param $digit i32)
+              (loop $carry
+                (if (i32.eq (i32.load8_u (local.get $digit)) (i32.const 57))
+                  (then
+                    (i32.store8 (local.get $digit) (i32.const 48))
+                    (local.set $digit (i32.sub (local.get $digit) (i32.const 1)))
+                    (br $carry))))
+              (i32.store8 (local.get $digit)
+                (i32.add (i32.load8_u (local.get $digit)) (i32.const 1))))
             (func (export "turn") (param i32 i32) (result i32)
               {calls}
               (i32.store8 (i32.const 512) (i32.const 0))
@@ -84,7 +115,7 @@ impl World {
         for name in ["b.md", "c.md", "old/x", "old/deep/y"] {
             fs::write(folder.join(name), format!("{name} as it was")).unwrap();
         }
-        fs::write(agent.join("busy.wasm"), guest(&SENTENCES)).unwrap();
+        fs::write(agent.join("busy.wasm"), guest(&SENTENCES, Rounds::Once)).unwrap();
         fs::write(agent.join("grant.toml"), GRANT).unwrap();
         let before = tree(&folder);
         let world = Self { root, before };
@@ -109,7 +140,7 @@ impl World {
     }
 }
 
-fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![root.to_owned()];
     while let Some(folder) = left.pop() {
