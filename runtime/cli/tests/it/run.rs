@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Output;
 use std::time::SystemTime;
@@ -236,4 +237,11 @@ fn what_cannot_be_run_is_refused_by_name() {
         assert_eq!(ran.status.code(), Some(1), "{said}");
         assert!(said.contains(named), "`{named}`: {said}");
     }
+    fs::File::create(folder.join("silent.wasm")).unwrap().set_len((100 << 20) + 1).unwrap();
+    let said = err(&run(root.path(), ""));
+    assert!(said.contains("the component is too large"), "{said}");
+    fs::remove_file(folder.join("silent.wasm")).unwrap();
+    symlink("/dev/zero", folder.join("silent.wasm")).unwrap();
+    let said = err(&run(root.path(), ""));
+    assert!(said.contains("the component is too large"), "{said}");
 }
