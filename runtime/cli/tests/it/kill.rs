@@ -178,7 +178,7 @@ fn decisions(log: &[u8], steps: &[&str], seed: u64) -> (Vec<u64>, u64) {
             Ok(record) => record,
             Err(Broken::Torn(_)) => break,
             Err(Broken::Header) if log.is_empty() => break,
-            Err(broken) => panic!("seed {seed}: {broken:?}"),
+            Err(broken) => unreachable!("seed {seed}: {broken:?}"),
         };
         assert_eq!(record.sequence, next, "seed {seed}");
         next += 1;
