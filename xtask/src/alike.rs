@@ -35,22 +35,26 @@ pub(crate) fn run() -> Result<(), Failure> {
         let failed = |why| format!("`{}` could not be used: {why}", notes.display());
         copy(&librarian.join("sample"), &notes, order).map_err(failed)?;
         listings.push(listing(&notes).map_err(failed)?);
+        // On one file system with the notes, nothing that is kept of them stays beside them.
+        let state = notes.with_extension("state");
         let mut dir = notes.clone().into_os_string();
         dir.push("=/data");
         let mut command = Command::new(&synapse);
         command.arg("run").arg(&agent).arg(TASKS.join(" ")).args(["--json", "--engine", engine]);
         command.arg("--dir").arg(dir).arg("--grant").arg(librarian.join("grant.toml"));
+        command.env("XDG_STATE_HOME", &state);
         let before = tree(&notes)?;
         let (calls, run) = calls(&mut command)?;
         let mut files = BTreeMap::new();
         read(&notes, &mut PathBuf::new(), &mut files).map_err(failed)?;
-        done(Command::new(&synapse).arg("undo").arg(run).arg("--yes"))?;
+        let mut undo = Command::new(&synapse);
+        done(undo.arg("undo").arg(run).arg("--yes").env("XDG_STATE_HOME", &state))?;
         if tree(&notes)? != before {
             return Err(
                 "the undone run left another folder than it found\nthis is a bug".to_owned()
             );
         }
-        fs::remove_dir_all(&notes).map_err(failed)?;
+        fs::remove_dir_all(&notes).and_then(|()| fs::remove_dir_all(&state)).map_err(failed)?;
         println!("{engine}: {} calls, {} files", calls.len(), files.len());
         runs.push((calls, files));
     }
