@@ -1,7 +1,8 @@
-//! The librarian on each engine: the same task, the same decisions and files
+//! The librarian on each engine: the same decisions and files, and all undone
 //!
-//! Every run gets a fresh copy of the sample notes, filled in another order,
-//! so that a file system that lists by age lists them in another order too.
+//! Every run gets a fresh copy of the sample notes, filled in another order and
+//! in memory where the host has a place for that: a file system in memory lists
+//! by age, and so in another order too.
 //!
 //! # Not here
 //! Guests that reach the corners of an engine: the host's tests have them.
@@ -9,38 +10,60 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::OsString;
 use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use std::time::SystemTime;
 
-use crate::demo::{TASKS, build_guest};
-use crate::step::{Failure, root, shown, synapse};
+use serde_json::Value;
 
-/// Runs the librarian, and compares what it asked for and what it left.
+use crate::demo::{TASKS, build_guest, tree};
+use crate::step::{Failure, done, root, shown, synapse};
+
+/// Runs the librarian, compares what it asked for and what it left, and undoes it.
 pub(crate) fn run() -> Result<(), Failure> {
     let synapse = synapse()?;
     let librarian = root().join("packages/librarian");
     let agent = build_guest(&synapse, &librarian)?;
-    let mut runs = Vec::new();
+    let (mut runs, mut listings) = (Vec::new(), Vec::new());
     for (engine, order) in
         [("wasmtime", Order::Forward), ("wasmtime", Order::Backward), ("wasmi", Order::Backward)]
     {
-        let notes = env::temp_dir().join(format!("synapse-alike-{}-{}", process::id(), runs.len()));
+        let notes = memory().join(format!("synapse-alike-{}-{}", process::id(), runs.len()));
         let failed = |why| format!("`{}` could not be used: {why}", notes.display());
         copy(&librarian.join("sample"), &notes, order).map_err(failed)?;
+        listings.push(listing(&notes).map_err(failed)?);
+        // On one file system with the notes, nothing that is kept of them stays beside them.
+        let state = notes.with_extension("state");
         let mut dir = notes.clone().into_os_string();
         dir.push("=/data");
         let mut command = Command::new(&synapse);
-        command.arg("run").arg(&agent).args(TASKS.last()).args(["--json", "--engine", engine]);
+        command.arg("run").arg(&agent).arg(TASKS.join(" ")).args(["--json", "--engine", engine]);
         command.arg("--dir").arg(dir).arg("--grant").arg(librarian.join("grant.toml"));
-        let calls = calls(&mut command)?;
+        command.env("XDG_STATE_HOME", &state);
+        let before = tree(&notes)?;
+        let (calls, run) = calls(&mut command)?;
         let mut files = BTreeMap::new();
         read(&notes, &mut PathBuf::new(), &mut files).map_err(failed)?;
-        fs::remove_dir_all(&notes).map_err(failed)?;
+        let mut undo = Command::new(&synapse);
+        done(undo.arg("undo").arg(run).arg("--yes").env("XDG_STATE_HOME", &state))?;
+        if tree(&notes)? != before {
+            return Err(
+                "the undone run left another folder than it found\nthis is a bug".to_owned()
+            );
+        }
+        fs::remove_dir_all(&notes).and_then(|()| fs::remove_dir_all(&state)).map_err(failed)?;
         println!("{engine}: {} calls, {} files", calls.len(), files.len());
         runs.push((calls, files));
+    }
+    if memory() != env::temp_dir()
+        && listings.windows(2).all(|pair| matches!(pair, [one, other] if one == other))
+    {
+        return Err("no copy of the notes is listed in another order, so nothing is shown\n\
+                    fill them in another order"
+            .to_owned());
     }
     if runs.windows(2).all(|pair| matches!(pair, [one, other] if one == other)) {
         return Ok(());
@@ -50,14 +73,25 @@ pub(crate) fn run() -> Result<(), Failure> {
         .to_owned())
 }
 
+/// Where files live in memory; else where temporary files do.
+fn memory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { env::temp_dir() }
+}
+
+/// The names in a folder, as its file system lists them.
+fn listing(folder: &Path) -> io::Result<Vec<OsString>> {
+    fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
+}
+
 #[derive(Clone, Copy)]
 enum Order {
     Forward,
     Backward,
 }
 
-/// The calls of a run, as they are told.
-fn calls(command: &mut Command) -> Result<Vec<String>, Failure> {
+/// The calls of a run, as they are told, and the run's directory.
+fn calls(command: &mut Command) -> Result<(Vec<String>, String), Failure> {
     let ran = command.output().map_err(|why| format!("`{}`: {why}", shown(command)))?;
     if !ran.status.success() {
         let why = String::from_utf8_lossy(&ran.stderr);
@@ -69,7 +103,10 @@ fn calls(command: &mut Command) -> Result<Vec<String>, Failure> {
     if calls.is_empty() {
         return Err(format!("`{}` told of no call, so nothing can be compared", shown(command)));
     }
-    Ok(calls)
+    let summary = told.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    let run = summary.as_ref().and_then(|summary| summary.get("run")).and_then(Value::as_str);
+    let run = run.ok_or_else(|| format!("`{}` did not tell its directory", shown(command)))?;
+    Ok((calls, run.to_owned()))
 }
 
 /// Copies a folder's files in this order, each as old as the others.

@@ -6,6 +6,8 @@
 use std::env;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
@@ -62,18 +64,22 @@ pub(crate) fn build_guest(synapse: &Path, package: &Path) -> Result<PathBuf, Fai
     Ok(output)
 }
 
-/// Every file below a folder with its bytes, every directory without.
-fn tree(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>, Failure> {
-    fn walk(folder: &Path, found: &mut Vec<(PathBuf, Vec<u8>)>) -> io::Result<()> {
+/// Everything below a folder: its name, its kind and mode, and what it holds.
+pub(crate) fn tree(folder: &Path) -> Result<Vec<(PathBuf, u32, Vec<u8>)>, Failure> {
+    fn walk(folder: &Path, found: &mut Vec<(PathBuf, u32, Vec<u8>)>) -> io::Result<()> {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            if path.is_dir() {
-                found.push((path.clone(), Vec::new()));
+            let entry = fs::symlink_metadata(&path)?;
+            let bytes = if entry.is_symlink() {
+                fs::read_link(&path)?.into_os_string().into_vec()
+            } else if entry.is_dir() {
                 walk(&path, found)?;
+                Vec::new()
             } else {
-                let bytes = fs::read(&path)?;
-                found.push((path, bytes));
-            }
+                fs::read(&path)?
+            };
+            // The mode's upper bits are the kind.
+            found.push((path, entry.mode(), bytes));
         }
         Ok(())
     }

@@ -6,9 +6,10 @@ use core::{
     time::Duration,
 };
 use std::{
-    fs,
+    env, fs,
     os::unix::{fs::symlink, net::UnixListener},
     path::Path,
+    process::{Command, Stdio},
     thread,
     time::Instant,
 };
@@ -117,31 +118,34 @@ fn devices_fifos_and_sockets_are_refused_without_waiting() {
 
 const PRIVATE: Bits = Bits::from_raw_mode(0o600);
 
-/// Swaps a folder and a link that leads out for as long as `work` runs.
-fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) -> usize {
+/// Swaps a folder and a link that leads out, so often or until it is stopped.
+fn swap(one: &Path, other: &Path, most: u64, done: &AtomicBool) -> u64 {
+    let mut swaps = 0;
+    while swaps < most && !done.load(Ordering::Relaxed) {
+        renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+        swaps += 1;
+        // The link stands briefly and the folder for a span that varies, so that
+        // the swap falls on every step of a call.
+        if swaps.is_multiple_of(2) {
+            (0..swaps % 64 * 100).for_each(|_| hint::spin_loop());
+        }
+    }
+    swaps
+}
+
+/// Swaps for as long as `work` runs.
+fn while_swapped(one: &Path, other: &Path, work: impl FnOnce()) -> u64 {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let swaps = scope.spawn(|| {
-            let mut swaps = 0;
-            while !done.load(Ordering::Relaxed) {
-                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
-                swaps += 1;
-                // The link stands briefly and the folder for a span that varies, so that
-                // the swap falls on every step of a call.
-                if swaps % 2 == 0 {
-                    (0..swaps % 64 * 100).for_each(|_| hint::spin_loop());
-                }
-            }
-            swaps
-        });
+        let swaps = scope.spawn(|| swap(one, other, u64::MAX, &done));
         work();
         done.store(true, Ordering::Relaxed);
         swaps.join().unwrap()
     })
 }
 
-#[test]
-fn a_link_swapped_in_for_a_folder_leads_nowhere() {
+/// A folder with a link beside it that leads out, to a canary.
+fn besieged() -> Stage {
     let stage = Stage::new();
     let outside = stage.outer("outside");
     fs::create_dir(&outside).unwrap();
@@ -149,43 +153,97 @@ fn a_link_swapped_in_for_a_folder_leads_nowhere() {
     fs::create_dir(stage.data("dir")).unwrap();
     fs::write(stage.data("dir/file"), "inside").unwrap();
     symlink(&outside, stage.data("link")).unwrap();
+    stage
+}
+
+/// Every kind of call while folder and link are swapped, for as long as told:
+/// how many reached the folder, and how many were stopped at the link.
+fn besiege(stage: &Stage, mut goes_on: impl FnMut(usize, usize, usize) -> bool) -> (usize, usize) {
+    let (mut inside, mut refused) = (0, 0);
+    for turn in 0.. {
+        if !goes_on(turn, inside, refused) {
+            break;
+        }
+        let answer = match turn % 8 {
+            0 => stage.disk.put("/data/dir/new", b"new", Mode::Append).map(|_| ()),
+            1 => stage.disk.take("/data/dir/new"),
+            2 => stage.disk.names("/data/dir").map(|names| {
+                assert!(names.iter().any(|name| name == "file"));
+            }),
+            3 => stage.disk.shift("/data/dir/new", "/data/dir/sub/moved"),
+            4 => stage.disk.take("/data/dir/sub"),
+            5 => stage.disk.edits("/data/dir/file", "side", "side").map(|_| ()),
+            6 => stage.disk.finds("/data/dir", "canary", 0).map(|page| {
+                assert!(hits(&page).is_empty(), "a search left the folder: {page}");
+            }),
+            _ => stage.disk.all("/data/dir/file").map(|bytes| assert_eq!(bytes, b"inside")),
+        };
+        match answer {
+            Ok(()) => inside += 1,
+            Err(Fault::Link) => refused += 1,
+            Err(fault) => {
+                let raced = [Fault::NotFound, Fault::Exists, Fault::Changed];
+                assert!(raced.contains(&fault), "turn {turn}: {fault:?}");
+            }
+        }
+    }
+    let outside = stage.outer("outside");
+    assert_eq!(names_in(&outside), ["file"]);
+    assert_eq!(fs::read(outside.join("file")).unwrap(), b"canary");
+    (inside, refused)
+}
+
+#[test]
+fn a_link_swapped_in_for_a_folder_leads_nowhere() {
+    let stage = besieged();
     let (mut inside, mut refused) = (0, 0);
     let swaps = while_swapped(&stage.data("dir"), &stage.data("link"), || {
         let begun = Instant::now();
-        let enough = |inside, refused| inside > 100 && refused > 100;
-        for turn in 0.. {
-            let late = begun.elapsed() > Duration::from_mins(1);
-            if turn >= RACES && (enough(inside, refused) || late) {
-                break;
-            }
-            let answer = match turn % 8 {
-                0 => stage.disk.put("/data/dir/new", b"new", Mode::Append).map(|_| ()),
-                1 => stage.disk.take("/data/dir/new"),
-                2 => stage.disk.names("/data/dir").map(|names| {
-                    assert!(names.iter().any(|name| name == "file"));
-                }),
-                3 => stage.disk.shift("/data/dir/new", "/data/dir/sub/moved"),
-                4 => stage.disk.take("/data/dir/sub"),
-                5 => stage.disk.edits("/data/dir/file", "side", "side").map(|_| ()),
-                6 => stage.disk.finds("/data/dir", "canary", 0).map(|page| {
-                    assert!(hits(&page).is_empty(), "a search left the folder: {page}");
-                }),
-                _ => stage.disk.all("/data/dir/file").map(|bytes| assert_eq!(bytes, b"inside")),
-            };
-            match answer {
-                Ok(()) => inside += 1,
-                Err(Fault::Link) => refused += 1,
-                Err(fault) => {
-                    let raced = [Fault::NotFound, Fault::Exists, Fault::Changed];
-                    assert!(raced.contains(&fault), "turn {turn}: {fault:?}");
-                }
-            }
-        }
+        (inside, refused) = besiege(&stage, |turn, inside, refused| {
+            let enough = inside > 100 && refused > 100;
+            turn < RACES || !(enough || begun.elapsed() > Duration::from_mins(1))
+        });
     });
     println!("{swaps} swaps, {inside} calls inside, {refused} stopped at the link");
     assert!(swaps > 100 && inside > 100 && refused > 100, "{swaps} {inside} {refused}");
-    assert_eq!(names_in(&outside), ["file"]);
-    assert_eq!(fs::read(outside.join("file")).unwrap(), b"canary");
+}
+
+/// Names what the second process swaps.
+const SWAPPER: &str = "SYNAPSE_TEST_SWAPPER";
+/// Swaps of the long siege.
+const SIEGE: u64 = 1_000_000;
+
+/// Not a test of its own: what the second process does.
+#[test]
+fn swapper() {
+    let Some(data) = env::var_os(SWAPPER) else { return };
+    let data = Path::new(&data);
+    swap(&data.join("dir"), &data.join("link"), SIEGE, &AtomicBool::new(false));
+}
+
+/// `cargo test -p synapse-primitives --all-features -- --ignored --nocapture million`
+#[test]
+#[ignore = "takes minutes: a million swaps against calls on one disk"]
+fn a_second_process_that_swaps_a_million_times_leads_nowhere() {
+    let stage = besieged();
+    let begun = Instant::now();
+    let mut swapper = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "hostile::swapper"])
+        .env(SWAPPER, stage.data(""))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut ended = None;
+    let (inside, refused) = besiege(&stage, |_, _, _| {
+        ended = swapper.try_wait().unwrap();
+        ended.is_none()
+    });
+    assert!(ended.unwrap().success());
+    println!(
+        "{SIEGE} swaps in {:?}, {inside} calls inside, {refused} stopped at the link",
+        begun.elapsed()
+    );
+    assert!(inside > 100 && refused > 100, "{inside} {refused}");
 }
 
 #[test]

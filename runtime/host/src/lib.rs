@@ -4,7 +4,7 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`engine`], [`log`], [`render`], [`console`], [`undo`].
+//! [`run`] (a whole run), [`load`], [`engine`], [`log`], [`render`], [`console`], [`undo`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -15,6 +15,7 @@
 
 pub mod console;
 pub mod engine;
+pub mod load;
 pub mod log;
 pub mod render;
 pub mod run;

@@ -14,14 +14,14 @@ use core::error::Error;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use synapse_abi::code;
-use synapse_kernel::admit::admit;
+use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
 use synapse_kernel::run::{Order, Room, Run};
@@ -31,6 +31,7 @@ use synapse_primitives::mounts::Access;
 
 use crate::console::{Console, PATIENCE};
 use crate::engine::{Choice, Wasmtime, interpreter};
+use crate::load::{LIMIT, load};
 use crate::log::{FileSink, new_run_dir};
 use crate::render::Terminal;
 
@@ -132,11 +133,12 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     }
 }
 
-fn run_on<E: Engine>(engine: E, options: Options) -> Result<Summary, RunError> {
+fn run_on<E>(engine: E, options: Options) -> Result<Summary, RunError>
+where
+    E: Engine<Program: Send + 'static> + Send + 'static,
+{
     let package = Package::find(&options)?;
     let bytes = read(&package.component, "agent")?;
-    let admitted =
-        admit(&bytes).map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
     let text = String::from_utf8(read(&package.grant, "grant")?).map_err(|_| {
         RunError(format!(
             "{}: the grant is not UTF-8; write it as a TOML text",
@@ -148,7 +150,8 @@ fn run_on<E: Engine>(engine: E, options: Options) -> Result<Summary, RunError> {
     for notice in grant.warnings() {
         (options.warn)(&Warning { file: &package.grant, text: &text, notice });
     }
-    let program = engine.load(&admitted).map_err(|why| RunError(why.to_string()))?;
+    let (engine, program) = load(engine, bytes, LIMIT)
+        .map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
 
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
@@ -298,8 +301,13 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         .map_err(|why| RunError(why.to_string()))
 }
 
+/// Reads a file, or so much of it that it is seen to be too large.
 fn read(path: &Path, what: &str) -> Result<Vec<u8>, RunError> {
-    fs::read(path).map_err(|why| cannot(&format!("read the {what}"), path, &why))
+    let mut bytes = Vec::new();
+    fs::File::open(path)
+        .and_then(|file| file.take(COMPONENT_MAX as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|why| cannot(&format!("read the {what}"), path, &why))?;
+    Ok(bytes)
 }
 
 fn cannot(what: &str, path: &Path, why: &io::Error) -> RunError {

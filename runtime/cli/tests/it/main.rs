@@ -9,6 +9,7 @@ mod doctor;
 mod grant;
 mod guest;
 mod help;
+mod kill;
 mod new;
 mod run;
 mod screen;
@@ -19,11 +20,13 @@ use std::process::{Command, Output};
 
 /// Runs the command with a state directory of its own.
 fn synapse(state: &std::path::Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_synapse"))
-        .args(arguments)
-        .env("XDG_STATE_HOME", state)
-        .output()
-        .unwrap()
+    command(state, arguments).output().unwrap()
+}
+
+fn command(state: &std::path::Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_synapse"));
+    command.args(arguments).env("XDG_STATE_HOME", state);
+    command
 }
 
 fn out(output: &Output) -> String {

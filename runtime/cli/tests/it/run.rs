@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Output;
 use std::time::SystemTime;
@@ -87,9 +88,12 @@ fn a_run_leaves_a_log_that_verifies() {
     }
 }
 
-/// What a task does to a fresh copy of a folder that was filled in this order:
-/// its calls, as they are told, and the files afterwards.
-fn copied(root: &Path, engine: &str, order: &[u32]) -> (String, BTreeMap<OsString, Vec<u8>>) {
+/// The calls of a task, as they are told, and the files afterwards.
+type Did = (String, BTreeMap<OsString, Vec<u8>>);
+
+/// What a task does to a fresh copy of a folder that was filled in this order, and
+/// how the file system lists the copy.
+fn copied(root: &Path, engine: &str, order: &[u32]) -> (Did, Vec<OsString>) {
     let folder = root.join("copy");
     fs::create_dir(&folder).unwrap();
     for number in order {
@@ -98,6 +102,7 @@ fn copied(root: &Path, engine: &str, order: &[u32]) -> (String, BTreeMap<OsStrin
         write!(file, "note {number}").unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_hours(9999)).unwrap();
     }
+    let listed = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     let ran = run_on(root, "lister", "copy", engine);
     assert!(ran.status.success(), "{}", err(&ran));
     let calls = out(&ran).lines().filter(|line| line.contains(r#""call""#)).collect();
@@ -107,16 +112,19 @@ fn copied(root: &Path, engine: &str, order: &[u32]) -> (String, BTreeMap<OsStrin
     });
     let files = files.collect();
     fs::remove_dir_all(&folder).unwrap();
-    (calls, files)
+    ((calls, files), listed)
 }
 
 #[test]
 fn the_same_task_on_two_copies_decides_and_leaves_the_same_on_both_engines() {
-    let root = tempfile::tempdir().unwrap();
+    // A file system in memory lists by age, one that hashes names always alike.
+    let memory = tempfile::TempDir::new_in("/dev/shm");
+    let by_age = memory.is_ok();
+    let root = memory.or_else(|_| tempfile::tempdir()).unwrap();
     lister_package(root.path());
 
     let order: Vec<u32> = (0..40).collect();
-    let (calls, files) = copied(root.path(), "wasmtime", &order);
+    let ((calls, files), listed) = copied(root.path(), "wasmtime", &order);
     assert_eq!(calls.matches(r#""call""#).count(), LISTER.len(), "{calls}");
     for told in ["\"code\":0", "\"code\":301", "\"code\":101"] {
         assert!(calls.contains(told), "{told}: {calls}");
@@ -125,7 +133,8 @@ fn the_same_task_on_two_copies_decides_and_leaves_the_same_on_both_engines() {
     assert!(files[OsStr::new("index.json")].starts_with(b"[{"));
     let shuffled: Vec<u32> = order.iter().map(|number| (number * 17 + 5) % 40).collect();
     for engine in ENGINES {
-        let again = copied(root.path(), engine, &shuffled);
+        let (again, shuffled) = copied(root.path(), engine, &shuffled);
+        assert!(!by_age || shuffled != listed, "both copies are listed alike: {listed:?}");
         assert_eq!(again, (calls.clone(), files.clone()), "{engine}");
     }
 }
@@ -209,6 +218,13 @@ fn what_cannot_be_run_is_refused_by_name() {
         assert_eq!(ran.status.code(), Some(1), "{said}");
         assert!(said.contains(named), "`{named}`: {said}");
     }
+    fs::File::create(folder.join("silent.wasm")).unwrap().set_len((100 << 20) + 1).unwrap();
+    let said = err(&run(root.path(), ""));
+    assert!(said.contains("the component is too large"), "{said}");
+    fs::remove_file(folder.join("silent.wasm")).unwrap();
+    symlink("/dev/zero", folder.join("silent.wasm")).unwrap();
+    let said = err(&run(root.path(), ""));
+    assert!(said.contains("the component is too large"), "{said}");
 }
 
 /// A grant with a warning, which is not what the run was asked for.

@@ -64,7 +64,7 @@ impl World {
     }
 }
 
-fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+pub(crate) fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![root.to_owned()];
     while let Some(folder) = left.pop() {

@@ -4,5 +4,6 @@
 mod alike;
 mod console;
 mod engine;
+mod load;
 mod records;
 mod render;
