@@ -4,7 +4,8 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`engine`], [`log`], [`render`], [`console`], [`undo`].
+//! [`run`] (a whole run), [`locks`], [`engine`], [`log`], [`render`], [`console`],
+//! [`undo`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -15,6 +16,7 @@
 
 pub mod console;
 pub mod engine;
+pub mod locks;
 pub mod log;
 pub mod render;
 pub mod run;

@@ -31,6 +31,7 @@ use synapse_primitives::mounts::Access;
 
 use crate::console::{Console, PATIENCE};
 use crate::engine::{Choice, Wasmtime, interpreter};
+use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir};
 use crate::render::Terminal;
 
@@ -136,6 +137,10 @@ fn run_on<E: Engine>(engine: E, options: Options) -> Result<Summary, RunError> {
 
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
+    let _held = hold(&options, &run_dir).inspect_err(|_| {
+        // A run that did not begin leaves nothing.
+        let _ = fs::remove_dir(&run_dir);
+    })?;
     let disk = Arc::new(open(&options, &package, &run_dir)?);
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
     let mut id = [0; 32];
@@ -238,11 +243,27 @@ impl Counts {
     }
 }
 
+/// Takes the folders, so that nobody else works in them meanwhile.
+fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
+    let folder = |mount: &MountOption| {
+        Folder::find(&mount.host, mount.read_only)
+            .map_err(|why| cannot("open the folder", &mount.host, &why))
+    };
+    let folders = options.mounts.iter().map(folder).collect::<Result<_, _>>()?;
+    let name = run_dir.file_name().unwrap_or_default().to_string_lossy();
+    locks::take(state_of(run_dir), &name, Purpose::Run, folders)
+        .map_err(|why| RunError(why.to_string()))
+}
+
+/// The state folder that holds a run's directory.
+fn state_of(run_dir: &Path) -> &Path {
+    run_dir.parent().and_then(Path::parent).unwrap_or(run_dir)
+}
+
 /// Opens the folders, and hides from them what is Synapse's own.
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
-    let state = run_dir.parent().and_then(Path::parent).unwrap_or(run_dir);
-    let files = [state, run_dir, &package.component, &package.grant];
+    let files = [state_of(run_dir), run_dir, &package.component, &package.grant];
     for path in files.into_iter().chain(package.folder.as_deref()) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(

@@ -5,6 +5,7 @@ mod audit;
 mod bench;
 mod grant;
 mod help;
+mod locks;
 mod run;
 mod undo;
 mod why;
