@@ -21,6 +21,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use synapse_abi::code;
+use synapse_compiled::Cache;
 use synapse_kernel::admit::admit;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::Grant;
@@ -32,7 +33,7 @@ use synapse_primitives::mounts::Access;
 use crate::console::{Console, PATIENCE};
 use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::locks::{self, Folder, Held, Purpose};
-use crate::log::{FileSink, new_run_dir};
+use crate::log::{FileSink, new_run_dir, state_dir};
 use crate::render::Terminal;
 
 /// Bytes of displaced files that one run's journal may keep.
@@ -114,7 +115,12 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     match options.engine {
         Choice::Wasmtime => {
             let engine = Wasmtime::new().map_err(|why| RunError(why.to_string()))?;
-            run_on(engine, options)
+            // Without a cache the start takes longer, no more.
+            let cache = state_dir().and_then(|state| Cache::open(&state));
+            match cache {
+                Ok(cache) => run_on(engine.with_cache(cache), options),
+                Err(_) => run_on(engine, options),
+            }
         }
         Choice::Wasmi => run_on(interpreter(), options),
     }
