@@ -9,12 +9,14 @@
 mod audit;
 mod bench;
 mod build;
+mod cancel;
 mod check;
 mod firmware;
 mod grant;
 mod mount;
 mod output;
 mod primitives;
+mod ps;
 mod run;
 mod undo;
 mod why;
@@ -35,6 +37,8 @@ fn main() -> ExitCode {
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
         Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Ps(ps) => ps.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Cancel(cancel) => cancel.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
         Command::Check(check) => match check.run() {
@@ -76,7 +80,7 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
 /// without an answer, 4 something could not be undone, 5 no compiler for guests
 /// is installed, 6 a gate refuses the checked sentence, 130 ended by
-/// Ctrl-C.
+/// Ctrl-C or `synapse cancel`.
 #[derive(Parser)]
 #[command(version)]
 struct Synapse {
@@ -92,6 +96,8 @@ enum Command {
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
     Undo(undo::Undo),
+    Ps(ps::Ps),
+    Cancel(cancel::Cancel),
     Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),

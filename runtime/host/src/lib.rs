@@ -4,8 +4,8 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`locks`], [`engine`], [`log`], [`render`], [`console`],
-//! [`undo`].
+//! [`run`] (a whole run), [`locks`], [`engine`], [`log`], [`control`], [`render`],
+//! [`console`], [`undo`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -15,6 +15,7 @@
 //! Deciding (`synapse-boundary`), tasks (`synapse-kernel`), commands (`synapse`).
 
 pub mod console;
+pub mod control;
 pub mod engine;
 pub mod locks;
 pub mod log;

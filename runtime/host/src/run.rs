@@ -31,6 +31,7 @@ use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
 use crate::console::{Console, PATIENCE};
+use crate::control::{Control, Status};
 use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
@@ -153,6 +154,7 @@ fn run_on<E: Engine>(engine: E, options: Options) -> Result<Summary, RunError> {
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
     let counts = Arc::new(Counts::default());
+    let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
         id,
@@ -259,6 +261,25 @@ fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
     let name = run_dir.file_name().unwrap_or_default().to_string_lossy();
     locks::take(state_of(run_dir), &name, Purpose::Run, folders)
         .map_err(|why| RunError(why.to_string()))
+}
+
+/// Lets other programs of this user ask how the run goes, and end it.
+fn answer(options: &Options, run_dir: &Path, counts: Arc<Counts>) -> Result<Control, RunError> {
+    let (agent, task) = (options.agent.to_string_lossy().into_owned(), options.task.clone());
+    let cancelled = Arc::clone(&options.cancel);
+    let status = move || Status {
+        agent: agent.clone(),
+        task: task.clone(),
+        calls: counts.calls.load(Ordering::Relaxed),
+        cancelled: cancelled.load(Ordering::Relaxed),
+    };
+    Control::serve(run_dir, Arc::clone(&options.cancel), status).map_err(|why| {
+        RunError(format!(
+            "cannot make the run's socket: {}: {why}; its file system may hold none, set \
+             XDG_STATE_HOME to a folder on another one",
+            show(run_dir)
+        ))
+    })
 }
 
 /// The state folder that holds a run's directory.

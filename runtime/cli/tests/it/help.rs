@@ -8,7 +8,8 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
-        "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check", "bench",
+        "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
+        "bench", "ps", "cancel",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
@@ -26,6 +27,8 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["why", "--help"],
         &["check", "--help"],
         &["bench", "--help"],
+        &["ps", "--help"],
+        &["cancel", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));

@@ -3,6 +3,7 @@
 
 mod audit;
 mod bench;
+mod control;
 mod grant;
 mod help;
 mod locks;
