@@ -12,6 +12,7 @@ mod build;
 mod cancel;
 mod check;
 mod firmware;
+mod gc;
 mod grant;
 mod mount;
 mod output;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Ps(ps) => ps.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Cancel(cancel) => cancel.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Gc(gc) => gc.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
         Command::Check(check) => match check.run() {
@@ -98,6 +100,7 @@ enum Command {
     Undo(undo::Undo),
     Ps(ps::Ps),
     Cancel(cancel::Cancel),
+    Gc(gc::Gc),
     Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),

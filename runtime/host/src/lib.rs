@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`locks`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`undo`].
+//! [`console`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -17,6 +17,7 @@
 pub mod console;
 pub mod control;
 pub mod engine;
+pub mod gc;
 pub mod locks;
 pub mod log;
 pub mod render;
