@@ -8,6 +8,7 @@ mod grant;
 mod help;
 mod locks;
 mod run;
+mod state;
 mod undo;
 mod why;
 
