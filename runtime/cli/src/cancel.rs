@@ -33,24 +33,26 @@ impl Cancel {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let runs = log::runs_dir().map_err(|why| format!("no run can be found: {why}"))?;
         let holder = find(ps::live()?, &self.run)?;
-        let shown = audit::shown(Path::new(&holder.run));
-        if let Err(why) = control::ask(&runs.join(&holder.run), Request::Cancel)
-            && ps::live()?.contains(&holder)
-        {
-            let pid = holder.pid;
-            return Err(format!(
-                "run {shown} does not answer: {why}\nits process is {pid}; end it with `kill {pid}`, \
-                 then its log has no end"
-            ));
-        }
-        let asked = Instant::now();
+        let (shown, pid) = (audit::shown(Path::new(&holder.run)), holder.pid);
+        let began = Instant::now();
+        let mut told = Err("it was not asked".to_owned());
+        // Asked again while it is silent: it may just have begun.
         while ps::live()?.contains(&holder) {
-            if asked.elapsed() > PATIENCE {
-                return Err(format!(
-                    "run {shown} was told to end and has not ended yet\nsee `synapse ps`; its \
-                     process is {}",
-                    holder.pid
-                ));
+            if told.is_err() {
+                let answer = control::ask(&runs.join(&holder.run), Request::Cancel);
+                told = answer.map_err(|why| why.to_string());
+            }
+            if began.elapsed() > PATIENCE {
+                return Err(match told {
+                    Ok(_) => format!(
+                        "run {shown} was told to end and has not ended yet\nsee `synapse ps`; its \
+                         process is {pid}"
+                    ),
+                    Err(why) => format!(
+                        "run {shown} does not answer: {why}\nits process is {pid}; end it with \
+                         `kill {pid}`, then its log has no end"
+                    ),
+                });
             }
             thread::sleep(PERIOD);
         }

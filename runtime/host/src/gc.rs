@@ -23,6 +23,7 @@ use cap_std::fs::Dir;
 use synapse_kernel::verify::{Broken, Reader};
 use synapse_primitives::disk::Identity;
 use synapse_primitives::journal::{self, INDEX, Journal, JournalError};
+use synapse_primitives::platform::KEPT_PREFIX;
 
 use crate::log;
 
@@ -186,7 +187,7 @@ fn drawers(journal: &Journal, away: bool) -> Result<Vec<(Dir, String)>, Stays> {
         return Ok(Vec::new());
     }
     // Whatever an index says, nothing else in a folder is removed.
-    if !drawer.starts_with(DRAWER) || drawer.contains('/') {
+    if !drawer.starts_with(KEPT_PREFIX) || drawer.contains('/') {
         return Err(Stays::Journal);
     }
     let inner = format!("/{drawer}/");
@@ -245,8 +246,6 @@ impl From<io::Error> for Stays {
 
 /// Before the name of a run that is being removed.
 const GOING: &str = ".going-";
-/// How the names of the hidden directories in folders begin.
-const DRAWER: &str = ".synapse-kept-";
 /// A run's directory without a log is left for so long.
 const BEGINNING: Duration = Duration::from_hours(1);
 
