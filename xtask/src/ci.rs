@@ -20,6 +20,7 @@ use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::tcb;
 use crate::toolchain::{Choice, Toolchain};
+use crate::tutorial;
 
 /// Runs the steps, and stops at the first that fails.
 pub(crate) fn run() -> Result<(), Failure> {
@@ -125,6 +126,10 @@ fn guests() -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
+fn newcomer() -> Result<Outcome, Failure> {
+    tutorial::run().map(|()| Outcome::Done)
+}
+
 fn demonstration() -> Result<Outcome, Failure> {
     demo::run().map(|()| Outcome::Done)
 }
@@ -153,6 +158,7 @@ const STEPS: &[(&str, Step)] = &[
     ("toolchain", toolchain),
     ("no_std", no_std),
     ("guests", guests),
+    ("tutorial", newcomer),
     ("demo", demonstration),
     ("engines", engines),
     ("firmware", images),

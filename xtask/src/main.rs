@@ -14,6 +14,7 @@ mod step;
 mod tcb;
 #[path = "../../runtime/cli/src/build/toolchain.rs"]
 mod toolchain;
+mod tutorial;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Setup => setup::run(&[setup::GUEST, setup::BARE]),
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
+        Command::Tutorial => tutorial::run(),
         Command::Deny => deny::run(),
         Command::Tcb { json } => tcb::run(json),
         Command::Firmware { run, test } => firmware::run(run, test),
@@ -51,6 +53,8 @@ enum Command {
     Ci,
     /// Shows the librarian at work on a copy of its sample notes.
     Demo,
+    /// Follows docs/tutorial.md, and compares what its commands print.
+    Tutorial,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
     /// Measures what decides, and fails if it is too large or hides something.

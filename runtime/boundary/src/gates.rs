@@ -189,43 +189,31 @@ impl<'s> Question<'s> {
 /// use synapse_boundary::gates::Verdict;
 /// ```
 pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
-    let mut verdict = Verdict {
-        raw,
-        task: request.task,
-        justification: request.mark.label(),
-        finding: Finding::Unreadable(Refusal::Malformed),
-    };
+    let task = request.task;
     let sentence = match parse(raw) {
         Ok(sentence) => sentence,
         Err(refusal) => {
-            verdict.finding = Finding::Unreadable(refusal);
-            return Decided::Final(verdict);
+            let (justification, finding) = (request.mark.label(), Finding::Unreadable(refusal));
+            return Decided::Final(Verdict { raw, task, justification, finding });
         }
     };
     let justification = justification(sentence.asked(), &request, facts);
-    verdict.justification = justification;
+    let verdict = |finding| Verdict { raw, task, justification, finding };
     let Sentence::Call(call) = sentence else {
         let refusal = covered(sentence.asked(), &request, facts).err();
         let refusal = refusal.unwrap_or_else(|| unminted(request.mark));
-        verdict.finding = Finding::Refused(sentence, refusal);
-        return Decided::Final(verdict);
+        return Decided::Final(verdict(Finding::Refused(sentence, refusal)));
     };
     let passed = capability(Parsed(&call), &request, facts)
-        .map(|granted| label(granted, justification, &request, facts))
+        .map(|granted| label(granted, &justification, &request, facts))
         .and_then(|justified| scope(justified, &request, facts));
     match passed {
-        Ok(Passed::Covered(passed)) => {
-            verdict.finding = Finding::Passed(call, passed);
-            Decided::Final(verdict)
-        }
+        Ok(Passed::Covered(passed)) => Decided::Final(verdict(Finding::Passed(call, passed))),
         Ok(Passed::Pending(refusal)) => {
-            verdict.finding = Finding::Refused(Sentence::Call(call), refusal);
-            Decided::Ask(Question { refused: verdict, refusal })
+            let refused = verdict(Finding::Refused(Sentence::Call(call), refusal));
+            Decided::Ask(Question { refused, refusal })
         }
-        Err(refusal) => {
-            verdict.finding = Finding::Refused(Sentence::Call(call), refusal);
-            Decided::Final(verdict)
-        }
+        Err(refusal) => Decided::Final(verdict(Finding::Refused(Sentence::Call(call), refusal))),
     }
 }
 
@@ -253,7 +241,7 @@ pub fn examine(request: Request<'_>, facts: &impl Facts, raw: &[u8]) -> Findings
     let (label, scope) = match &sentence {
         Sentence::Call(call) => {
             let targets = targets(call, facts);
-            let stopped = stopped(call, &targets, justification, &request, facts);
+            let stopped = stopped(call, &targets, &justification, &request, facts);
             let label = stopped.map_or(Ok(()), Err);
             (label, Some(located(call, &targets, request.scope, facts)))
         }
@@ -337,7 +325,7 @@ fn justification(asked: &Asked<'_>, request: &Request<'_>, facts: &impl Facts) -
 /// machine a destination that is cleared for it.
 fn label<'a, 's>(
     granted: Granted<'a, 's>,
-    justification: Label,
+    justification: &Label,
     request: &Request<'_>,
     facts: &impl Facts,
 ) -> Justified<'a, 's> {
@@ -362,7 +350,7 @@ fn unminted(mark: &Mark) -> Refusal {
 fn stopped(
     call: &Call<'_>,
     targets: &Targets<'_>,
-    justification: Label,
+    justification: &Label,
     request: &Request<'_>,
     facts: &impl Facts,
 ) -> Option<Refusal> {

@@ -170,18 +170,14 @@ fn check(name: &str) -> Result<(), Refusal> {
 /// short, printable ASCII, nothing in it that another rule is about.
 fn is_plain(rest: &str) -> bool {
     let mut previous = END;
-    let mut depth = 1_usize;
+    let mut plain = true;
     for byte in rest.bytes() {
         let class = CLASSES.get(usize::from(byte)).copied().unwrap_or(OTHER);
-        if class == END {
-            depth = depth.saturating_add(1);
-        }
-        if class == OTHER || (class == END && previous != PLAIN) {
-            return false;
-        }
+        plain &= class != OTHER && (class != END || previous == PLAIN);
         previous = class;
     }
-    previous == PLAIN && depth <= PATH_DEPTH && rest.len() <= COMPONENT
+    // So short a path cannot be too deep.
+    plain && previous == PLAIN && rest.len() < 2 * PATH_DEPTH
 }
 
 /// What a byte means to [`is_plain`].

@@ -11,10 +11,13 @@ mod bench;
 mod build;
 mod cancel;
 mod check;
+mod doctor;
 mod firmware;
 mod gc;
 mod grant;
+mod manual;
 mod mount;
+mod new;
 mod output;
 mod primitives;
 mod ps;
@@ -22,11 +25,12 @@ mod run;
 mod undo;
 mod why;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match Synapse::parse().command {
+        Command::New(new) => done(new.run()),
         Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
@@ -48,15 +52,19 @@ fn main() -> ExitCode {
             Ok(false) => ExitCode::from(6),
             Err(why) => failed(&why, 1),
         },
-        Command::Grant(grant) => match grant.run() {
-            Ok(code) => code,
-            Err(why) => why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
-        },
-        Command::Bench(bench) => match bench.run() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(why) => failed(&why, 1),
-        },
+        Command::Grant(grant) => grant
+            .run()
+            .unwrap_or_else(|why| why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1))),
+        Command::Bench(bench) => done(bench.run()),
+        Command::Doctor(doctor) => doctor.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Completions(completions) => done(completions.run(Synapse::command())),
+        Command::Man(man) => done(man.run(Synapse::command())),
     }
+}
+
+/// The end of a command that either does its work or says why not.
+fn done(result: Result<(), String>) -> ExitCode {
+    result.map_or_else(|why| failed(&why, 1), |()| ExitCode::SUCCESS)
 }
 
 /// The end of a command that reads a log.
@@ -92,6 +100,7 @@ struct Synapse {
 
 #[derive(Subcommand)]
 enum Command {
+    New(new::New),
     Run(run::Run),
     Build(build::Build),
     Firmware(firmware::Firmware),
@@ -105,4 +114,7 @@ enum Command {
     Why(why::Why),
     Check(check::Check),
     Bench(bench::Bench),
+    Doctor(doctor::Doctor),
+    Completions(manual::Completions),
+    Man(manual::Man),
 }

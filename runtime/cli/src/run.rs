@@ -52,6 +52,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
 
+    /// What becomes of a call that only a person could allow. `deny` refuses
+    /// it, and is all there is: no call is ever asked about.
+    #[arg(long, value_name = "deny", default_value = "deny", value_parser = confirm)]
+    confirm: Confirm,
+
     /// What runs its code; both give the same decisions.
     #[arg(long, value_enum, default_value_t)]
     engine: Engine,
@@ -63,6 +68,23 @@ pub(crate) struct Run {
     /// Tell no calls, only how it ended.
     #[arg(long)]
     quiet: bool,
+}
+
+/// The door refuses by itself what nobody confirmed, so that there is nothing to
+/// hand on.
+#[derive(Clone, Copy)]
+enum Confirm {
+    Deny,
+}
+
+fn confirm(text: &str) -> Result<Confirm, String> {
+    match text {
+        "deny" => Ok(Confirm::Deny),
+        "ask" => Err("nobody can be asked yet: this version has no confirmations; \
+                      leave it out, or write deny"
+            .to_owned()),
+        _ => Err("the one answer there is, is deny".to_owned()),
+    }
 }
 
 #[derive(Clone, Copy, Default, clap::ValueEnum)]
@@ -77,6 +99,7 @@ enum Engine {
 impl Run {
     /// Runs to the end, and says how it went.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
+        let Confirm::Deny = self.confirm;
         let cancel = Arc::new(AtomicBool::new(false));
         watch_ctrl_c(Arc::clone(&cancel))
             .map_err(|why| format!("Ctrl-C cannot be watched for: {why}\ntry again"))?;

@@ -4,7 +4,7 @@
 //! that raised the mark, and what came of it, so that a person sees why.
 //!
 //! # Not here
-//! What a code means ([`explain`](crate::explain)). Asking anew with today's
+//! What a code means ([`explain`]). Asking anew with today's
 //! grant (`synapse_boundary::examine`).
 
 use alloc::borrow::ToOwned;

@@ -88,6 +88,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-const INSTALL_TARGET: &str = "rustup target add wasm32-unknown-unknown";
+/// The line that makes the ordinary compiler one for guests.
+pub(crate) const INSTALL_TARGET: &str = "rustup target add wasm32-unknown-unknown";
 const INSTALL_DEBIAN: &str = "apt-get update && apt-get install -y --no-install-recommends \
                               rustc-web cargo-web rust-web-src lld-19";

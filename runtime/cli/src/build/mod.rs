@@ -9,10 +9,10 @@
 //! What makes a component a guest (`synapse-kernel`). Installing a
 //! compiler (`cargo xtask setup`).
 
-mod component;
+pub(crate) mod component;
 mod error;
 mod package;
-mod toolchain;
+pub(crate) mod toolchain;
 
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -21,6 +21,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 use synapse_kernel::admit::admit;
+
+pub(crate) use error::INSTALL_TARGET;
 
 use error::BuildError;
 use package::Package;
@@ -148,7 +150,8 @@ fn shown(command: &Command) -> String {
     text
 }
 
-const TARGET: &str = "wasm32-unknown-unknown";
+/// What guests are compiled for.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The profile of guests: small, and a panic is a trap. Given on the command
 /// line, so that a package outside of this workspace is built alike.

@@ -8,14 +8,15 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
-        "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
-        "bench", "ps", "cancel", "gc",
+        "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
+        "bench", "ps", "cancel", "gc", "doctor", "completions", "man",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
     }
     for arguments in [
         &["--help"][..],
+        &["new", "--help"],
         &["run", "--help"],
         &["build", "--help"],
         &["undo", "--help"],
@@ -26,6 +27,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["grant", "schema", "--help"],
         &["why", "--help"],
         &["check", "--help"],
+        &["doctor", "--help"],
+        &["completions", "--help"],
+        &["man", "--help"],
         &["bench", "--help"],
         &["ps", "--help"],
         &["cancel", "--help"],
@@ -44,6 +48,8 @@ fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
         (&["jump"][..], "jump"),
         (&["run"], "AGENT"),
         (&["run", "a.wasm", "--dir", "notes:ro"], "notes=/data:ro"),
+        (&["run", "a.wasm", "--confirm", "ask"], "nobody can be asked yet"),
+        (&["run", "a.wasm", "--confirm", "never"], "is deny"),
         (&["audit", "verify"], "RUN"),
         (&["gc", "--older", "30s"], "such as 30d"),
         (&["grant", "new", "--folder", "notes"], "write it like /data"),

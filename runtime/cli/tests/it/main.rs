@@ -3,11 +3,16 @@
 
 mod audit;
 mod bench;
+mod cancel;
+mod codes;
 mod control;
+mod doctor;
 mod grant;
 mod help;
 mod locks;
+mod new;
 mod run;
+mod screen;
 mod state;
 mod undo;
 mod why;

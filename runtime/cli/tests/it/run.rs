@@ -23,7 +23,7 @@ const SILENT: &str = r#"(component
       (memory $main "memory") (realloc (func $main "realloc"))))
   (export "turn" (func $turn)))"#;
 
-const ENGINES: [&str; 2] = ["wasmtime", "wasmi"];
+pub(crate) const ENGINES: [&str; 2] = ["wasmtime", "wasmi"];
 
 /// Sentences of a guest that says them one after the other: it writes what it
 /// has listed, then reads it, then tries what is refused after reading.
@@ -44,10 +44,11 @@ path = "/data/**"
 rights = ["list", "read", "write", "delete"]
 "#;
 
-fn lister() -> String {
+/// A guest that says these sentences and then does what the instructions say.
+pub(crate) fn saying(sentences: &[&str], then: &str) -> String {
     let mut data = String::new();
     let mut calls = String::new();
-    for (sentence, at) in LISTER.iter().zip((1024..).step_by(1024)) {
+    for (sentence, at) in sentences.iter().zip((1024..).step_by(1024)) {
         data.push_str(&format!("(data (i32.const {at}) {sentence:?})\n"));
         let length = sentence.len();
         calls.push_str(&format!(
@@ -70,6 +71,7 @@ fn lister() -> String {
             {data}
             (func (export "turn") (param i32 i32) (result i32)
               {calls}
+              {then}
               (i32.store8 (i32.const 512) (i32.const 0))
               (i32.store (i32.const 520) (i32.const 0))
               i32.const 512))
@@ -86,7 +88,7 @@ fn lister() -> String {
 pub(crate) fn lister_package(root: &Path) {
     let package = root.join("lister");
     fs::create_dir(&package).unwrap();
-    fs::write(package.join("lister.wasm"), wat::parse_str(lister()).unwrap()).unwrap();
+    fs::write(package.join("lister.wasm"), wat::parse_str(saying(&LISTER, "")).unwrap()).unwrap();
     fs::write(package.join("grant.toml"), LISTER_GRANT).unwrap();
 }
 
@@ -164,6 +166,15 @@ fn the_same_task_on_two_copies_decides_and_leaves_the_same_on_both_engines() {
         let again = copied(root.path(), engine, &shuffled);
         assert_eq!(again, (calls.clone(), files.clone()), "{engine}");
     }
+}
+
+/// A run of an agent that breaks at once.
+pub(crate) fn on_broken_agent(root: &Path) -> Output {
+    package(root);
+    fs::create_dir(root.join("notes")).unwrap();
+    let broken = SILENT.replace("(result i32) i32.const 512)", "(result i32) unreachable)");
+    fs::write(root.join("silent/silent.wasm"), wat::parse_str(broken).unwrap()).unwrap();
+    run(root, "notes")
 }
 
 #[test]

@@ -69,14 +69,14 @@ const SENTENCES: [&str; 6] = [
     r#"{"name":"fs_edit","arguments":{"path":"/data/b.md","old":"agent","new":"edited"}}"#,
 ];
 
-struct World {
+pub(crate) struct World {
     root: tempfile::TempDir,
     before: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl World {
     /// A folder after such a guest has run in it.
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let (folder, agent) = (root.path().join("notes"), root.path().join("busy"));
         fs::create_dir_all(folder.join("old/deep")).unwrap();
@@ -96,11 +96,11 @@ impl World {
         world
     }
 
-    fn synapse(&self, arguments: &[&str]) -> std::process::Output {
+    pub(crate) fn synapse(&self, arguments: &[&str]) -> std::process::Output {
         synapse(&self.root.path().join("state"), arguments)
     }
 
-    fn note(&self, name: &str) -> PathBuf {
+    pub(crate) fn note(&self, name: &str) -> PathBuf {
         self.root.path().join("notes").join(name)
     }
 
