@@ -25,7 +25,7 @@ use crate::board::Board;
 use crate::budget::Budget;
 use crate::executor::{self, Job};
 use crate::packages::Bundle;
-use crate::{clock, entropy, println, serial};
+use crate::{clock, entropy, println, serial, weight};
 
 /// All runs since the image started.
 pub(crate) struct Agents {
@@ -98,8 +98,8 @@ impl Agents {
                 self.jobs.len()
             ));
         }
-        let engine =
-            Interpreter::new(Time::Clock(clock::passed)).with_code_bytes(self.budget.component);
+        let engine = Interpreter::new(Time::Clock(clock::passed))
+            .with_code_bytes(weight::bytes(self.budget.code));
         let (program, grant) = self.bundle.load(name, &engine, &self.budget)?;
         let number = self.runs.len() + 1;
         let started = Started {
@@ -119,7 +119,10 @@ impl Agents {
                 held: self.budget.held,
             },
             platform: Arc::clone(&self.board),
-            watch: Arc::new(|crossing| println!("{}", words::crossing(crossing))),
+            watch: Arc::new(|crossing| {
+                clock::first_call();
+                println!("{}", words::crossing(crossing));
+            }),
             cancel: Arc::clone(&started.cancel),
         };
         let sink = Tape { log: Arc::clone(&started.log), room: Arc::clone(&self.log_room) };

@@ -7,16 +7,16 @@
 //! The bounds that hold on every board (`abi::limits`, the grant).
 
 /// Bytes for each purpose, out of what was free when the image started. What is
-/// not given out, a third, is for work in progress: compiled code, a sentence,
-/// a reply, copies of a file.
+/// not given out, a sixth, is for work in progress: a sentence, a reply, copies
+/// of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// Files, and in the journal what they displaced.
     pub(crate) files: usize,
     /// Logs of all runs together.
     pub(crate) logs: usize,
-    /// One component: its code takes several times as much.
-    pub(crate) component: usize,
+    /// One agent's code, loaded.
+    pub(crate) code: usize,
     /// Agents that may run at once.
     pub(crate) agents: usize,
     /// The memories of one agent.
@@ -28,12 +28,12 @@ pub(crate) struct Budget {
 impl Budget {
     /// Divides so many free bytes.
     pub(crate) fn of(free: usize) -> Self {
-        let memories = free / 3;
+        let memories = free / 4;
         let agents = (memories / COMFORT).clamp(1, AGENTS);
         Self {
             files: free / 6,
             logs: free / 12,
-            component: free / 16,
+            code: free / 4 / agents,
             agents,
             memory: memories / agents,
             held: free / 12 / agents,
@@ -42,5 +42,5 @@ impl Budget {
 }
 
 /// What an agent of ordinary size is at ease with: a stack, and some data.
-const COMFORT: usize = 4 << 20;
+const COMFORT: usize = 3 << 20;
 const AGENTS: usize = 8;

@@ -9,15 +9,17 @@
 //! # Not here
 //! Time that a guest may compute: its engine asks for [`passed`].
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
-use crate::{cpu, port};
+use crate::{cpu, port, println};
 
 /// Milliseconds since 1970 when the image started; 0 if no chip told.
 static START: AtomicU64 = AtomicU64::new(0);
 /// Ticks when it started.
 static FIRST: AtomicU64 = AtomicU64::new(0);
+/// Whether a call has crossed the door.
+static CALLED: AtomicBool = AtomicBool::new(false);
 /// Ticks of a millisecond.
 static RATE: AtomicU64 = AtomicU64::new(0);
 
@@ -29,6 +31,13 @@ pub(crate) fn init() -> bool {
     let now = chip();
     START.store(now.unwrap_or(0), Ordering::Relaxed);
     now.is_some()
+}
+
+/// Notes that a call has crossed the door; of all, the first is told.
+pub(crate) fn first_call() {
+    if !CALLED.swap(true, Ordering::Relaxed) {
+        println!("first call: {} ticks since the machine was started", cpu::ticks());
+    }
 }
 
 /// How long ago the image started.

@@ -17,6 +17,7 @@
 extern crate alloc;
 
 mod agents;
+mod bench;
 mod board;
 #[expect(unsafe_code, reason = "the first instructions, before Rust's rules can hold")]
 mod boot;
@@ -42,6 +43,7 @@ mod port;
 mod replay;
 mod serial;
 mod shell;
+mod weight;
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -16,6 +16,7 @@ use synapse_kernel::grant::Grant;
 use synapse_kernel::render;
 
 use crate::budget::Budget;
+use crate::weight;
 
 /// The files that the machine was started with.
 #[derive(Debug, Default)]
@@ -67,11 +68,13 @@ impl Bundle {
         let component = self.file(&format!("{PACKAGES}{name}/{name}.wasm")).ok_or_else(|| {
             format!("no agent is called `{}`; `help` names those that came along", shown(name))
         })?;
-        if component.len() > budget.component {
+        let weight = weight::of(component);
+        if weight > budget.code {
             return Err(format!(
-                "{name} has {} bytes, and this machine has room for {}; give it more memory",
-                component.len(),
-                budget.component
+                "{name} may take {} KiB when it is loaded, and this machine has room for {}; \
+                 give it more memory",
+                weight >> 10,
+                budget.code >> 10
             ));
         }
         let admitted = admit(component).map_err(|why| format!("{name}: {why}"))?;

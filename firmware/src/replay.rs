@@ -17,7 +17,7 @@ use synapse_kernel::replay::Replay;
 
 use crate::budget::Budget;
 use crate::packages::Bundle;
-use crate::{executor, println};
+use crate::{executor, println, weight};
 
 /// Makes the runs that the bundle's file `replay` lists, one `AGENT TASK` a
 /// line, and prints a digest of each log; of the one with a number, all of it.
@@ -28,8 +28,8 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, only: &str) -> Result<(), St
         number => Some(number.parse().map_err(|_| "say which run: `replay 12`".to_string())?),
     };
     // No clock: the deadline is counted in what the guest computes.
-    let engine =
-        Interpreter::new(Time::Fuel { per_second: 1 << 30 }).with_code_bytes(budget.component);
+    let engine = Interpreter::new(Time::Fuel { per_second: 1 << 30 })
+        .with_code_bytes(weight::bytes(budget.code));
     let files: Vec<(String, &[u8])> =
         bundle.below("files/").map(|(path, bytes)| (format!("/{path}"), bytes)).collect();
     let files: Vec<(&str, &[u8])> = files.iter().map(|(path, bytes)| (&**path, *bytes)).collect();

@@ -20,7 +20,7 @@ use crate::board::Board;
 use crate::console::{self, Console, Typed};
 use crate::exit::{Exit, exit};
 use crate::memory::heap;
-use crate::{cpu, executor, println, replay, serial};
+use crate::{bench, cpu, executor, println, replay, serial};
 
 /// The console's reader.
 pub(crate) struct Shell {
@@ -80,6 +80,10 @@ impl Shell {
             "why" => self.why(rest),
             "audit" => self.audit(rest),
             "replay" => replay::run(self.agents.bundle(), self.agents.budget(), rest),
+            "bench" | "/bench" => {
+                let agent = if rest == "synapse" { "" } else { rest };
+                bench::run(self.agents.bundle(), self.agents.budget(), agent)
+            }
             "forget" => {
                 println!("logs forgotten: {}", self.agents.forget());
                 Ok(())
@@ -242,6 +246,7 @@ why N                     record N of the last run, and what came of it
 audit show|verify [RUN]   a run's records; whether they are as they were written
 forget                    drops the logs of runs that have ended
 replay [N]                the bundle's runs in a world that stands still
+bench [AGENT]             ticks of a call
 free                      memory
 poweroff                  ends the machine
 ";

@@ -33,13 +33,16 @@ mod undo;
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
 use core::fmt;
 use std::{
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
 use cap_std::fs::Dir;
-use rustix::io::Errno;
+use rustix::{
+    fs::{Mode as Permissions, OFlags, openat},
+    io::Errno,
+};
 
 use crate::{
     Fault, Platform,
@@ -230,7 +233,7 @@ impl Disk {
         for mount in mounts {
             let dir = begin(&mount.dir, &mount.root)?;
             let identity = identity(&dir, &mount.root)?;
-            if reserved.contains(&identity) {
+            if is_below(&dir, &reserved, &mount.root)? {
                 return Err(DiskError::OwnDirectory { root: mount.root });
             }
             held.push(Held::new(dir, mount.access));
@@ -347,6 +350,32 @@ fn begin(dir: &Dir, what: &str) -> Result<OwnedFd, DiskError> {
         // A sandbox that does not know the call answers one of the other two.
         Errno::NOSYS | Errno::PERM | Errno::INVAL => DiskError::NoOpenat2,
         errno => DiskError::Unopened { what: String::from(what), fault: open::fault(errno) },
+    })
+}
+
+/// Whether a directory, or one above it, is reserved.
+fn is_below(dir: &OwnedFd, reserved: &BTreeSet<Identity>, what: &str) -> Result<bool, DiskError> {
+    let mut here = identity(dir, what)?;
+    let mut parent = up(dir.as_fd(), what)?;
+    loop {
+        if reserved.contains(&here) {
+            return Ok(true);
+        }
+        let above = identity(&parent, what)?;
+        // The root of all is its own parent.
+        if above == here {
+            return Ok(false);
+        }
+        here = above;
+        parent = up(parent.as_fd(), what)?;
+    }
+}
+
+fn up(dir: BorrowedFd<'_>, what: &str) -> Result<OwnedFd, DiskError> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(dir, "..", flags, Permissions::empty()).map_err(|errno| DiskError::Unopened {
+        what: String::from(what),
+        fault: open::fault(errno),
     })
 }
 

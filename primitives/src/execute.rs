@@ -18,7 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 
-use synapse_abi::code::{Fault, Refusal};
+use synapse_abi::code::Fault;
 use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_abi::reply::Form;
@@ -96,14 +96,25 @@ where
 /// justification too: a value that the call names may be what decided it.
 fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
     let source = source(authorized, facts, result);
-    if result.is_ok() { source } else { source.join(authorized.justification()) }
+    if result.is_ok() {
+        // That a target or a parameter passed tells what it is; of a content it
+        // tells only that it holds no fault.
+        let call = authorized.call();
+        let named = call.arguments().filter_map(|(_, value)| match value {
+            Argument::Held(number) => facts.held(number),
+            _ => None,
+        });
+        named.fold(source, |label, held| label.join(held.label))
+    } else {
+        source.join(authorized.justification())
+    }
 }
 
 fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
     let origin = Origin::record(authorized.record());
-    // Nobody has kept what stands in a file's history, so it may be anything
-    // that the grant names.
-    let secrecy = Secrecy::FILES.join(authorized.scope().named());
+    // Nobody has kept what stands in a file's history, so it may be anything that
+    // a task under this grant could have written.
+    let secrecy = Secrecy::PROMPT.join(Secrecy::FILES).join(authorized.scope().named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
     match authorized.call().primitive() {
         // That an edit found its one place tells what stands in the file.
@@ -266,13 +277,15 @@ async fn list<P: Platform, F: Facts + Sync>(
 }
 
 /// What a call may learn of a path below its target: of one that a deny entry
-/// covers, nothing. A name that no sentence can spell is no secret, so that a
-/// guest can say it was there.
+/// covers, nothing. Another name that no sentence can spell is no secret, so that
+/// a guest can say it was there.
 fn sight(call: &Authorized<'_>, path: &str) -> Sight {
+    if call.scope().denies(path.split('/').filter(|name| !name.is_empty())) {
+        return Sight::Hidden;
+    }
     let Ok(path) = NormalPath::parse(Cow::Borrowed(path)) else { return Sight::Unspelled };
     match call.scope().check(&path, Rights::READ) {
         Ok(()) => Sight::Read,
-        Err(Refusal::Denied) => Sight::Hidden,
         Err(_) => Sight::Passed,
     }
 }

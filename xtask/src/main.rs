@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Command::Tutorial => tutorial::run(),
         Command::Deny => deny::run(),
         Command::Tcb { json } => tcb::run(json),
-        Command::Firmware { run, test } => firmware::run(run, test),
+        Command::Firmware { run, test, bless } => firmware::run(run, test, bless),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -71,5 +71,8 @@ enum Command {
         /// Boots it on every board, and checks what it says.
         #[arg(long)]
         test: bool,
+        /// Tests it, and keeps the counts of instructions that it finds.
+        #[arg(long)]
+        bless: bool,
     },
 }

@@ -5,5 +5,6 @@
 mod both;
 mod host;
 mod hostile;
+mod reserved;
 mod stage;
 mod undo;

@@ -79,6 +79,8 @@ codes! {
         OverLimit = 407 "over the limit",
         /// Part of the subtree a call would touch lies outside the scope.
         Subtree = 408 "subtree out of scope",
+        /// A held Url or Host that is not in its one canonical form, or too long.
+        NoPlace = 409 "no canonical place",
     }
 }
 

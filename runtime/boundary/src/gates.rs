@@ -59,6 +59,8 @@ pub struct Held<'a> {
     pub label: Label,
     /// Its bytes; none where a fault is held.
     pub bytes: &'a [u8],
+    /// The SHA-256 of its bytes, for the record.
+    pub digest: [u8; 32],
     /// The fault that it holds instead.
     pub fault: Option<Fault>,
 }

@@ -88,6 +88,12 @@ impl Secrecy {
         Self(self.0 | other.0)
     }
 
+    /// What both sets have.
+    #[must_use]
+    pub const fn meet(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
     /// Whether every compartment of this set is in `cleared`.
     #[must_use]
     pub const fn is_within(self, cleared: Self) -> bool {

@@ -42,14 +42,14 @@ impl<'s> NormalPath<'s> {
         if path.len() > PATH {
             return Err(Refusal::TooDeep);
         }
-        let mut normal = true;
+        let mut normal = String::with_capacity(path.len());
         let mut depth = 0usize;
         for component in rest.split('/') {
             match component {
-                "" | "." => normal = rest.is_empty() && normal,
+                "" | "." => {}
                 ".." => {
-                    normal = false;
                     depth = depth.checked_sub(1).ok_or(Refusal::AboveRoot)?;
+                    normal.truncate(normal.rfind('/').unwrap_or(0));
                 }
                 name => {
                     check(name)?;
@@ -57,27 +57,15 @@ impl<'s> NormalPath<'s> {
                     if depth > PATH_DEPTH {
                         return Err(Refusal::TooDeep);
                     }
+                    normal.push('/');
+                    normal.push_str(name);
                 }
             }
         }
-        if normal {
-            return Ok(Self::new(path));
+        if normal.is_empty() {
+            normal.push('/');
         }
-        let mut out = String::with_capacity(path.len());
-        for component in rest.split('/') {
-            match component {
-                "" | "." => {}
-                ".." => out.truncate(out.rfind('/').unwrap_or(0)),
-                name => {
-                    out.push('/');
-                    out.push_str(name);
-                }
-            }
-        }
-        if out.is_empty() {
-            out.push('/');
-        }
-        Ok(Self::new(Cow::Owned(out)))
+        Ok(Self::new(Cow::Owned(normal)))
     }
 
     fn new(path: Cow<'s, str>) -> Self {

@@ -14,19 +14,23 @@ use crate::path::NormalPath;
 /// One component: the name itself, or a directory with all below it.
 const NAMES: &[&str] = &[
     "soul.md", "memory.md", "agents.md", "claude.md", "claude.local.md", "gemini.md",
-    ".cursorrules", ".cursor", ".claude", ".mcp.json", ".git", ".gitmodules", ".gitattributes",
-    ".husky", ".pre-commit-config.yaml", ".envrc", ".vscode", ".idea", ".npmrc", ".ssh",
-    "sitecustomize.py", "manifest.toml", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout",
-    ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc",
-    ".tcshrc", ".login",
+    ".cursorrules", ".cursor", ".claude", ".mcp.json", ".git", ".gitmodules", ".gitconfig",
+    ".gitlab-ci.yml", ".yarnrc.yml", ".devcontainer", ".zed", ".inputrc", ".xprofile", ".vimrc",
+    ".gitattributes", ".husky", ".pre-commit-config.yaml", ".envrc", ".vscode", ".idea", ".npmrc",
+    ".ssh", "sitecustomize.py", "manifest.toml", ".bashrc", ".bash_profile", ".bash_login",
+    ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc",
+    ".cshrc", ".tcshrc", ".login",
 ];
 
 /// Two components in a row; the second may be a prefix that ends in `*`.
-const PAIRS: &[(&str, &str)] = &[
-    (".github", "workflows"),
-    (".cargo", "config*"),
-    (".config", "autostart"),
-    (".config", "fish"),
+const PAIRS: &[&str] = &[
+    ".github/workflows",
+    ".github/copilot-instructions.md",
+    ".cargo/config*",
+    ".config/autostart",
+    ".config/fish",
+    ".config/git",
+    ".config/systemd",
 ];
 
 /// Whether the path is, or lies below, a protected name. A bare repository is
@@ -36,12 +40,11 @@ pub fn is_protected(path: &NormalPath<'_>) -> bool {
     let mut before = None;
     for component in path.components() {
         let name = path.fold(component);
-        let pair = |&(first, second): &(&str, &str)| {
-            let matches = match second.strip_suffix('*') {
-                Some(prefix) => name.starts_with(prefix),
-                None => name == second,
-            };
-            matches && before.as_deref() == Some(first)
+        let pair = |pair: &&str| {
+            let (first, second) = pair.split_once('/').unwrap_or((pair, ""));
+            let prefix = second.strip_suffix('*');
+            before.as_deref() == Some(first)
+                && prefix.map_or(name == second, |prefix| name.starts_with(prefix))
         };
         if NAMES.contains(&&*name)
             || name.ends_with(".git")
@@ -53,7 +56,8 @@ pub fn is_protected(path: &NormalPath<'_>) -> bool {
         before = Some(name);
     }
     // A directory that would become or cease to be half of a pair.
-    before.is_some_and(|last| PAIRS.iter().any(|(first, _)| last == *first))
+    let half = |last: &str| PAIRS.iter().any(|pair| pair.split('/').next() == Some(last));
+    before.is_some_and(|last| half(&last))
 }
 
 #[cfg(test)]
@@ -63,11 +67,28 @@ mod tests {
     #[test]
     fn names_are_protected_however_they_are_spelled() {
         let protected = [
-            "/data/SOUL.md", "/data/soul.MD", "/data/a/.GIT/config", "/data/.git",
-            "/x/repo.git/HEAD", "/data/.github/workflows/ci.yml", "/data/.github/Workflows",
-            "/data/.github", "/home/.cargo/config.toml", "/home/.cargo", "/home/.ssh/id",
-            "/home/.config/autostart/a", "/v/site-packages/x.pth", "/data/manifest.toml",
-            "/home/.Bashrc", "/data/.vscode/tasks.json",
+            "/data/SOUL.md",
+            "/data/soul.MD",
+            "/data/a/.GIT/config",
+            "/data/.git",
+            "/x/repo.git/HEAD",
+            "/data/.github/workflows/ci.yml",
+            "/data/.github/Workflows",
+            "/data/.github",
+            "/home/.cargo/config.toml",
+            "/home/.cargo",
+            "/home/.ssh/id",
+            "/home/.config/autostart/a",
+            "/v/site-packages/x.pth",
+            "/data/manifest.toml",
+            "/home/.Bashrc",
+            "/data/.vscode/tasks.json",
+            "/home/.gitconfig",
+            "/home/.config/git/config",
+            "/home/.config/systemd/user/a.service",
+            "/data/.github/copilot-instructions.md",
+            "/data/.devcontainer/x",
+            "/home/.vimrc",
         ];
         for path in protected {
             assert!(is_protected(&NormalPath::parse(path.into()).unwrap()), "{path}");

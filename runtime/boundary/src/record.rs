@@ -25,7 +25,7 @@ use crate::label::{Integrity, Label};
 use crate::path::NormalPath;
 use crate::scope::{Rights, Scope, Terms};
 use crate::sentence::{Argument, Call, Sentence};
-use crate::target::Target;
+use crate::target::{Target, targets};
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
@@ -398,7 +398,10 @@ fn decision_tail(frame: &mut Vec<u8>, verdict: &Verdict<'_>, facts: &impl Facts)
         Finding::Refused(Sentence::Warrant(warrant), _) => {
             field(frame, tag::SENTENCE, |out| out.extend_from_slice(warrant.asked.raw.as_bytes()));
         }
-        Finding::Refused(Sentence::Call(call), _) => call_tail(frame, call, &[], facts),
+        Finding::Refused(Sentence::Call(call), _) => {
+            let targets = targets(call, facts).map(|target| target.and_then(Result::ok));
+            call_tail(frame, call, &targets, facts);
+        }
         Finding::Passed(call, passed) => call_tail(frame, call, &passed.targets, facts),
     }
     if verdict.justification.origin.records().next().is_some() {
@@ -424,18 +427,15 @@ fn call_tail(
     facts: &impl Facts,
 ) {
     field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
-    let literal = |target: &str| {
-        call.arguments()
-            .any(|(_, value)| matches!(value, Argument::Text(text) if text.raw() == target))
-    };
-    let found = targets.iter().flatten().filter_map(|target| match target {
-        Target::Path(path) => Some(path.as_str()),
-        Target::Url(text) | Target::Host(text) | Target::Name(text) => Some(&**text),
-        Target::Port(_) => None,
+    let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
+    let differs = named.zip(targets).any(|((_, value), target)| {
+        let target = target.as_ref().and_then(Target::text);
+        let literal = |target| matches!(value, Argument::Text(text) if text.raw() == target);
+        target.is_some_and(|target| !literal(target))
     });
-    if found.clone().any(|target| !literal(target)) {
+    if differs {
         field(frame, tag::TARGET, |out| {
-            for (index, target) in found.enumerate() {
+            for (index, target) in targets.iter().flatten().filter_map(Target::text).enumerate() {
                 if index > 0 {
                     out.push(0);
                 }
@@ -448,7 +448,7 @@ fn call_tail(
             for number in call.held() {
                 if let Some(held) = facts.held(number) {
                     out.extend_from_slice(&number.to_le_bytes());
-                    out.extend_from_slice(&Sha256::digest(held.bytes));
+                    out.extend_from_slice(&held.digest);
                 }
             }
         });

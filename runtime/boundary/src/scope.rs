@@ -66,6 +66,7 @@ impl Scope {
 
     /// Adds a network entry.
     pub fn net(&mut self, pattern: HostPattern, entry: Net) {
+        self.named = self.named.join(entry.own);
         self.nets.insert(pattern, Rule::Allow(entry));
     }
 
@@ -76,6 +77,7 @@ impl Scope {
 
     /// Adds the entry of a verb, `server/verb`; a second one takes its place.
     pub fn tool(&mut self, name: &str, entry: Tool) {
+        self.named = self.named.join(entry.terms.own);
         self.tools.insert(name.into(), entry);
     }
 
@@ -100,6 +102,13 @@ impl Scope {
         if allow.end().cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
     }
 
+    /// Whether a deny entry covers what has these components, also where no path
+    /// can spell them.
+    pub fn denies<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> bool {
+        names.clone().any(|name| self.deny_names.get(&fold(name)).is_some())
+            || Walk::along(&self.deny, |a, b| a || b, names)
+    }
+
     /// What the network entries that cover a place say.
     ///
     /// # Errors
@@ -108,11 +117,12 @@ impl Scope {
         self.nets.check(place)
     }
 
-    /// Whether a connection to a covered place may go to this address.
+    /// What covers a connection to a covered place at this address: the reply has
+    /// the compartments of both, and both must be cleared for what is sent.
     ///
     /// # Errors
     /// `Denied` or `OutOfScope`; the fault is [`synapse_abi::code::Fault::Address`].
-    pub fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<(), Refusal> {
+    pub fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<Terms, Refusal> {
         self.nets.check_resolved(address, place)
     }
 
@@ -125,12 +135,7 @@ impl Scope {
     /// The named compartments that a path's patterns put it into.
     #[must_use]
     pub fn compartments(&self, path: &NormalPath<'_>) -> Secrecy {
-        let mut walk = Walk::new(&self.compartments, Secrecy::join);
-        let mut components = path.components();
-        while let Some(name) = components.next() {
-            walk.step(&path.fold(name), components.is_empty());
-        }
-        walk.end()
+        Walk::along(&self.compartments, Secrecy::join, path.components())
     }
 
     /// Every compartment that the grant names: what a file carries whose own

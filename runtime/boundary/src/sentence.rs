@@ -144,18 +144,11 @@ impl<'s> Call<'s> {
     }
 }
 
-impl<'s> Warrant<'s> {
+impl Warrant<'_> {
     /// How often it may be used: 1 to [`synapse_abi::limits::USES`].
     #[must_use]
     pub fn uses(&self) -> u64 {
         self.uses.into()
-    }
-
-    /// The argument at this place of the primitive's row; `Absent` where the
-    /// warrant does not fix it.
-    #[must_use]
-    pub fn argument(&self, place: usize) -> Argument<'s> {
-        self.asked.argument(place)
     }
 }
 

@@ -38,6 +38,17 @@ pub enum Target<'s> {
     Name(Cow<'s, str>),
 }
 
+impl Target<'_> {
+    /// It as a text, for the record.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Path(path) => Some(path.as_str()),
+            Self::Url(text) | Self::Host(text) | Self::Name(text) => Some(text),
+            Self::Port(_) => None,
+        }
+    }
+}
+
 /// Targets that one call can have.
 pub(crate) const TARGETS: usize = 2;
 
@@ -72,7 +83,8 @@ fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Targe
     if ty == Type::Path {
         return NormalPath::parse(text).map(Target::Path);
     }
-    well_formed(ty, &text)?;
+    // A literal one was refused by gate 1.
+    well_formed(ty, &text).map_err(|_| Refusal::NoPlace)?;
     Ok(match (ty, text) {
         (Type::Url, url) => Target::Url(url),
         (Type::Host, host) => Target::Host(host),

@@ -92,7 +92,8 @@ fn start(plan: &Plan) -> Result<ExitCode, String> {
     // The bundle's file lives until the machine has ended.
     let (mut qemu, _bundle) =
         plan.command().map_err(|why| format!("the bundle cannot be kept: {why}; is /tmp full?"))?;
-    let status = qemu.args(["-serial", "mon:stdio"]).status().map_err(|why| {
+    // With all that the emulator can do, a source of randomness among it.
+    let status = qemu.args(["-serial", "mon:stdio", "-cpu", "max"]).status().map_err(|why| {
         format!("`{QEMU}` did not start: {why}; install it: apt-get install qemu-system-x86")
     })?;
     match status.code() {

@@ -30,6 +30,7 @@ pub fn code(number: u16) -> Option<Advice> {
 
 /// The advice for a refusal.
 #[must_use]
+#[expect(clippy::too_many_lines, reason = "one text a code")]
 pub const fn refusal(refusal: Refusal) -> Advice {
     match refusal {
         Refusal::Malformed => advice(
@@ -123,6 +124,10 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         Refusal::OverLimit => advice(
             "an argument is missing, or outside the limit that the grant sets for it",
             "stay inside the limit, or widen it in the grant",
+        ),
+        Refusal::NoPlace => advice(
+            "the held value is no URL or host in its canonical spelling",
+            "hold a value that is one, whole and by itself",
         ),
         Refusal::Subtree => advice(
             "part of what lies below the target is out of scope",

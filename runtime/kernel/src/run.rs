@@ -10,6 +10,7 @@
 //! # Not here
 //! Where an agent, its grant and its folders come from, and who is told (a board).
 
+use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -118,20 +119,27 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     pub async fn turn<E: Engine>(self, engine: &E, program: &E::Program) -> Finished<S> {
         let Self { task, log, platform, input, limits } = self;
         let (task, ended) = engine.turn(program, task, &input, limits).await;
-        let code = match ended {
-            Ok(_) => 0,
-            Err(Ended::Code(number)) => u16::try_from(number).unwrap_or(u16::MAX),
-            Err(_) => u16::MAX,
+        // What a guest says of itself is no code of the kernel's.
+        let (code, said) = match ended {
+            Ok(_) => (0, None),
+            Err(Ended::Code(number)) => (GAVE_UP, Some(format!("{{\"guest\":{number}}}"))),
+            Err(_) => (BROKE, None),
         };
+        let said = said.as_deref().map(str::as_bytes);
         let mut answer = ended.map_err(NoAnswer::Ended);
         for kind in [Kind::TurnEnd, Kind::RunEnd] {
-            if note(&mut log.lock(), &*platform, kind, code, task.mark(), None).is_err() {
+            if note(&mut log.lock(), &*platform, kind, code, task.mark(), said).is_err() {
                 answer = Err(NoAnswer::Unrecorded);
             }
         }
         Finished { answer, log }
     }
 }
+
+/// The code of an end where the guest answered with a code of its own.
+const GAVE_UP: u16 = u16::MAX - 1;
+/// The code of an end that the guest did not choose.
+const BROKE: u16 = u16::MAX;
 
 /// A run after its end.
 #[derive(Debug)]

@@ -17,10 +17,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use spin::Mutex;
 use synapse_abi::code::Fault;
+use synapse_abi::limits::REPLY;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
 use synapse_boundary::record::{Durability, Event, Kind, tag};
-use synapse_boundary::sentence::Argument;
+use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::{
     Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
     Verdict, decide,
@@ -172,19 +173,19 @@ impl<P: Platform, S: Sink> Task<P, S> {
         };
         let (record, hold) = (authorized.record(), authorized.call().hold());
         let primitive = authorized.call().primitive();
+        let room = charge(authorized.call());
         let executed = execute(authorized, &*self.platform, &self.stores).await;
         self.outcome(record, primitive, hold, &executed)?;
         if let Ok(done) = executed.value() {
             self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
         }
         if hold {
-            // Whether it fits depends on its size, so a full store says what a
-            // release would have.
             let label = executed.label();
-            let number = match self.stores.keep(executed) {
+            let number = match self.stores.keep(executed, room) {
                 Ok(number) => number,
                 Err(fault) => {
                     self.mark.absorb(label);
+                    self.tell(&seen, record, fault.number(), 0, false);
                     return Err(fault.number());
                 }
             };
@@ -285,35 +286,53 @@ type Kept = Labelled<Result<Vec<u8>, Fault>>;
 /// A task's held values, and its part of the journal.
 #[derive(Debug)]
 struct Stores {
-    values: Vec<Kept>,
+    /// Each with the SHA-256 of its bytes.
+    values: Vec<(Kept, [u8; 32])>,
     bytes: usize,
     held_room: usize,
     journal_room: u64,
 }
 
 impl Stores {
-    /// Keeps what a call came to; the number of the new value.
-    fn keep(&mut self, executed: Executed) -> Result<u64, Fault> {
+    /// Keeps what a call came to, and charges `room` bytes for it; the number of
+    /// the new value.
+    fn keep(&mut self, executed: Executed, room: usize) -> Result<u64, Fault> {
         let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
-        let total = self.bytes.saturating_add(kept.value().as_ref().map_or(0, Vec::len));
+        let total = self.bytes.saturating_add(room);
         if total > self.held_room {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;
-        self.values.push(kept);
+        let digest = Sha256::digest(kept.value().as_deref().unwrap_or_default()).into();
+        self.values.push((kept, digest));
         u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
     }
+}
+
+/// Bytes that a held reply is charged: what the sentence asks for, so that the
+/// room that is left tells nothing of what came.
+fn charge(call: &Call<'_>) -> usize {
+    let asked = match (call.primitive(), call.argument(2)) {
+        (Primitive::FsRead | Primitive::ValueRead, Argument::Uint(length)) => {
+            usize::try_from(length).unwrap_or(usize::MAX)
+        }
+        _ => match call.primitive().row().reply {
+            Form::Nothing | Form::Handle | Form::Held => 0,
+            Form::Bytes | Form::Json => usize::MAX,
+        },
+    };
+    asked.min(REPLY)
 }
 
 impl Facts for Stores {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        let kept = self.values.get(index)?;
+        let (kept, digest) = self.values.get(index)?;
         let (bytes, fault) = match kept.value() {
             Ok(bytes) => (&bytes[..], None),
             Err(fault) => (&[][..], Some(*fault)),
         };
-        Some(Held { label: kept.label(), bytes, fault })
+        Some(Held { label: kept.label(), bytes, digest: *digest, fault })
     }
 
     fn journal_room(&self) -> u64 {

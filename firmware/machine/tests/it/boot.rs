@@ -22,6 +22,22 @@ fn every_board_boots_to_a_prompt_in_little_memory() {
     }
 }
 
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn a_machine_without_randomness_says_so_and_one_with_it_does_not() {
+    for (cpu, without) in [("qemu64", true), ("max", false)] {
+        let more = vec!["-cpu".into(), cpu.into()];
+        let mut machine = Plan { more, ..plan() }.start().unwrap();
+        let said = machine.expect("synapse> ", PATIENCE).unwrap();
+        assert_eq!(
+            said.contains("no source of randomness: no keys can be made"),
+            without,
+            "{said}"
+        );
+        power_off(machine);
+    }
+}
+
 /// An agent that would compute for ever, and may for two seconds.
 #[test]
 #[ignore = "boots QEMU: cargo xtask firmware --test"]
@@ -62,6 +78,21 @@ fn every_fault_is_told_and_has_its_code() {
         assert!(said.contains(told), "{drill}: {said}");
         assert_eq!(ended, code, "{drill}: {said}");
     }
+}
+
+/// What a Multiboot2 loader looks for: in the first 32 KiB, at a multiple of
+/// eight, a magic number, an architecture and a length that sum to zero.
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn a_multiboot2_loader_finds_its_header() {
+    let image = std::fs::read(plan().image).unwrap();
+    let (places, _) = image[..32 << 10].as_chunks::<8>();
+    let at = 8 * places.iter().position(|place| place[..4] == [0xd6, 0x50, 0x52, 0xe8]).unwrap();
+    let (words, _) = image[at..at + 24].as_chunks::<4>();
+    let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    assert_eq!(words[..4].iter().fold(0, |sum: u32, word| sum.wrapping_add(*word)), 0);
+    // Protected mode of i386, this length, and a list of wishes that only ends.
+    assert_eq!((words[1], words[2], &words[4..]), (0, 24, &[0, 8][..]));
 }
 
 #[test]

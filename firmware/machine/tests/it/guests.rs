@@ -32,6 +32,31 @@ pub(crate) fn wrap(mut module: Vec<u8>) -> Vec<u8> {
     ComponentEncoder::default().module(&module).unwrap().encode().unwrap()
 }
 
+/// Says these sentences, so many times, and ends as the last one did.
+pub(crate) fn saying(sentences: &[&str], times: u32) -> Vec<u8> {
+    let (mut data, mut calls, mut at) = (String::new(), String::new(), 1024);
+    for sentence in sentences {
+        let text = sentence.replace('"', "\\22");
+        data.push_str(&format!("(data (i32.const {at}) \"{text}\")"));
+        calls.push_str(&format!(
+            "(global.set $top (i32.const 131072))
+             (call $door (i32.const {at}) (i32.const {}) (i32.const 512))",
+            sentence.len()
+        ));
+        at += sentence.len();
+    }
+    assert!(at < 65_536, "the sentences overlap what is allocated");
+    let turn = format!(
+        "(local $left i32)
+         (local.set $left (i32.const {times}))
+         (loop $again {calls}
+           (local.set $left (i32.sub (local.get $left) (i32.const 1)))
+           (br_if $again (local.get $left)))
+         i32.const 512"
+    );
+    guest(&data, &turn)
+}
+
 /// An agent that says the sentences in its task line, in hex, each ended by a
 /// `z`, and answers with a hash over all replies and codes.
 pub(crate) fn script() -> Vec<u8> {

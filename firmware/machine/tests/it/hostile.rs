@@ -4,7 +4,7 @@ use std::fs;
 
 use synapse_machine::{Machine, Model};
 
-use crate::guests::{guest, wrap};
+use crate::guests::{guest, saying, wrap};
 use crate::librarian::NOTES_GRANT;
 use crate::{PATIENCE, ask, boot, named, power_off};
 
@@ -122,7 +122,7 @@ fn what_is_no_guest_is_refused_with_its_reason() {
         ("empty", b"", "error: empty"),
         ("core", &core, "a core module, not a component"),
         ("cut", cut, "error: cut"),
-        ("giant", &giant, "this machine has room for"),
+        ("giant", &giant, TOO_HEAVY),
         ("simd", &simd, "error: simd"),
     ];
     let names: Vec<_> = cases
@@ -144,6 +144,46 @@ fn what_is_no_guest_is_refused_with_its_reason() {
     power_off(machine);
 }
 
+/// Components that are small, and large once they are loaded.
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn what_swells_when_it_is_loaded_ends_nothing_but_itself() {
+    let many = |item: &str, count: usize| guest(&item.repeat(count), "unreachable");
+    let exports: Vec<String> =
+        (0..20_000).map(|n| format!("(export \"e{n}\" (func $door))")).collect();
+    let targets = "0 ".repeat(60_000);
+    let table = format!("(func (block (br_table {targets} (i32.const 0))))");
+    let locals =
+        "(func (local i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64 i64) (drop (i32.const 7)))";
+    let sums = "(drop (i64.add (local.get 0) (local.get 0)))".repeat(500);
+    let sums = format!("(func (param i64) {sums})");
+    let guests: [(&str, Vec<u8>, &str); 9] = [
+        ("sums", many(&sums, 140), LOADED),
+        ("few", many("(func)", 3000), LOADED),
+        ("functions", many("(func)", 100_000), TOO_HEAVY),
+        ("locals", many(locals, 20_000), TOO_HEAVY),
+        ("globals", many("(global i64 (i64.const 1))", 50_000), TOO_HEAVY),
+        ("data", many("(data (i32.const 0) \"\")", 50_000), TOO_HEAVY),
+        ("elements", many("(elem func $door)", 50_000), TOO_HEAVY),
+        ("exports", guest(&exports.concat(), "unreachable"), TOO_HEAVY),
+        ("targets", guest(&table, "unreachable"), LOADED),
+    ];
+    for (name, bytes, told) in guests {
+        let wasm = format!("packages/{name}/{name}.wasm");
+        let toml = format!("packages/{name}/grant.toml");
+        let files: [(&str, &[u8]); 2] = [(&wasm, &bytes), (&toml, GRANT.as_bytes())];
+        let mut machine = boot(Model::Microvm, 16, &files);
+        let said = ask(&mut machine, &format!("run {name}"));
+        assert!(said.contains(told), "{name}, {} bytes: {said}", bytes.len());
+        assert!(ask(&mut machine, "help").contains(name));
+        power_off(machine);
+    }
+}
+
+/// As large as is let in, and what it then comes to.
+const LOADED: &str = "the agent broke: it reached code that it marks as unreachable";
+const TOO_HEAVY: &str = "when it is loaded, and this machine has room for";
+
 /// KiB of memory that are free.
 fn free(machine: &mut Machine) -> i64 {
     let said = ask(machine, "free");
@@ -154,31 +194,6 @@ fn free(machine: &mut Machine) -> i64 {
 /// Calls the door once with these numbers.
 fn asking(at: &str, length: &str, result: &str) -> String {
     format!("(call $door (i32.const {at}) (i32.const {length}) (i32.const {result})) i32.const 512")
-}
-
-/// Says these sentences, so many times, and ends as the last one did.
-fn saying(sentences: &[&str], times: u32) -> Vec<u8> {
-    let (mut data, mut calls, mut at) = (String::new(), String::new(), 1024);
-    for sentence in sentences {
-        let text = sentence.replace('"', "\\22");
-        data.push_str(&format!("(data (i32.const {at}) \"{text}\")"));
-        calls.push_str(&format!(
-            "(global.set $top (i32.const 131072))
-             (call $door (i32.const {at}) (i32.const {}) (i32.const 512))",
-            sentence.len()
-        ));
-        at += sentence.len();
-    }
-    assert!(at < 65_536, "the sentences overlap what is allocated");
-    let turn = format!(
-        "(local $left i32)
-         (local.set $left (i32.const {times}))
-         (loop $again {calls}
-           (local.set $left (i32.sub (local.get $left) (i32.const 1)))
-           (br_if $again (local.get $left)))
-         i32.const 512"
-    );
-    guest(&data, &turn)
 }
 
 const GROW: &str = "(loop $more

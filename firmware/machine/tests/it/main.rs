@@ -12,6 +12,7 @@
 )]
 
 mod boot;
+mod counts;
 mod guests;
 mod hostile;
 mod librarian;

@@ -14,7 +14,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
 use hashbrown::HashMap;
@@ -130,14 +130,23 @@ impl Net {
             let rest = place.path.map_or(Some(""), |path| path.strip_prefix(&**prefix));
             let whole =
                 |rest: &str| rest.is_empty() || rest.starts_with('/') || prefix.ends_with('/');
-            // Some servers take an escaped separator for one, and climb.
-            let climbs = |rest: &str| rest.contains("%2F") || rest.contains("%5C");
             rest.is_some_and(|rest| whole(rest) && (prefix == "/" || !climbs(rest)))
         };
         self.methods.contains(&place.method)
             && self.ports.iter().any(|ports| ports.contains(&place.port))
             && (place.path.is_none() || self.paths.iter().any(below))
     }
+}
+
+/// Whether some server may read a path as one that climbs: it takes an escaped
+/// separator for one, decodes twice, or cuts a segment at `;` or a zero byte.
+fn climbs(path: &str) -> bool {
+    let dots = |segment: &str| {
+        let plain = segment.replacen("%2E", ".", 2);
+        plain.strip_prefix("..").is_some_and(|rest| rest.starts_with([';', '%']))
+    };
+    ["%00", "%25", "%2F", "%5C"].iter().any(|escape| path.contains(escape))
+        || path.split('/').any(dots)
 }
 
 /// What the entries that cover a place say together.
@@ -212,11 +221,19 @@ impl Nets {
         judge(rules.flat_map(|(rules, named)| rules.iter().map(move |rule| (rule, named))), place)
     }
 
-    /// Whether a connection may go to an address that the place's name resolved to.
-    pub(super) fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<(), Refusal> {
+    /// What covers a connection to an address that the place's name resolved to.
+    pub(super) fn check_resolved(
+        &self,
+        address: IpAddr,
+        place: &Place<'_>,
+    ) -> Result<Terms, Refusal> {
+        let named = self.check(place)?;
         match self.check_address(address, place) {
-            Err(Refusal::OutOfScope) if special(bits(address)).is_none() => Ok(()),
-            checked => checked.map(|_| ()),
+            Ok(Terms { clear, own }) => {
+                Ok(Terms { clear: named.clear.meet(clear), own: named.own.join(own) })
+            }
+            Err(Refusal::OutOfScope) if special(bits(address)).is_none() => Ok(named),
+            Err(refusal) => Err(refusal),
         }
     }
 }
@@ -255,23 +272,19 @@ fn masked(bits: u128, prefix: u8) -> u128 {
 /// The prefix length of the block that makes an address not globally reachable
 /// (IANA, IPv4 and IPv6 Special-Purpose Address Registries, and multicast);
 /// `None` for one that is.
-fn special(bits: u128) -> Option<u8> {
-    let inside = |block: u128, prefix: u8| masked(bits, prefix) == block;
-    let v4 = V4.iter().map(|&([a, b, c, d], prefix)| {
-        (bits_of(Ipv4Addr::new(a, b, c, d)), prefix.saturating_add(MAPPED))
-    });
+fn special(address: u128) -> Option<u8> {
+    let inside = |block: u128, prefix: u8| masked(address, prefix) == block;
+    let v4 = V4
+        .iter()
+        .map(|&(block, prefix)| (bits(IpAddr::from(block)), prefix.saturating_add(MAPPED)));
     let v6 = V6.iter().map(|&(high, prefix)| (u128::from(high) << 64, prefix));
     let block = v4.chain(v6).find(|&(block, prefix)| inside(block, prefix));
-    let global = inside(bits_of(Ipv4Addr::UNSPECIFIED), MAPPED) || inside(0x2000 << 112, 3);
+    let global = inside(bits(IpAddr::from([0; 4])), MAPPED) || inside(0x2000 << 112, 3);
     match block {
         Some((_, prefix)) => Some(prefix),
         None if global => None,
         None => Some(128),
     }
-}
-
-const fn bits_of(address: Ipv4Addr) -> u128 {
-    address.to_ipv6_mapped().to_bits()
 }
 
 const V4: [([u8; 4], u8); 15] = [
@@ -389,6 +402,13 @@ mod tests {
             ("/v1%2Fx", false),
             ("/v1/..%2Fx", false),
             ("/v1/..%5Cx", false),
+            ("/v1/..;/x", false),
+            ("/v1/..;a=1/x", false),
+            ("/v1/%2E.;/x", false),
+            ("/v1/..%3B/x", false),
+            ("/v1/%252E%252E%252Fx", false),
+            ("/v1/..%00/x", false),
+            ("/v1/a;b=1/x", true),
         ] {
             let url = alloc::format!("https://a.example{path}");
             assert_eq!(check(&nets, &url).is_ok(), inside, "{path}");
@@ -430,7 +450,7 @@ mod tests {
             ("4000::1", Err(Refusal::OutOfScope)),
             ("2606:4700::1111", Ok(())),
         ] {
-            let got = nets.check_resolved(address.parse().unwrap(), &place);
+            let got = nets.check_resolved(address.parse().unwrap(), &place).map(|_| ());
             assert_eq!(got, expected, "{address}");
         }
     }

@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use hashbrown::HashMap;
 use synapse_abi::code::Refusal;
 
-use crate::path::NormalPath;
+use crate::path::{NormalPath, fold};
 
 /// A path pattern: literal components, then nothing, `/*` or `/**`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,6 +164,19 @@ pub(super) struct Walk<'a, T> {
 impl<'a, T: Copy + Default> Walk<'a, T> {
     pub(super) fn new(root: &'a Node<T>, add: fn(T, T) -> T) -> Self {
         Self { node: Some(root), sum: T::default(), add }
+    }
+
+    /// The sum along names that are compared folded.
+    pub(super) fn along<'n>(
+        root: &'a Node<T>,
+        add: fn(T, T) -> T,
+        names: impl Iterator<Item = &'n str>,
+    ) -> T {
+        let (mut walk, mut names) = (Self::new(root, add), names.peekable());
+        while let Some(name) = names.next() {
+            walk.step(&fold(name), names.peek().is_none());
+        }
+        walk.end()
     }
 
     /// Goes down to a component, as the tree compares it.

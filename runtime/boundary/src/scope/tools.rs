@@ -47,7 +47,7 @@ pub struct Tool {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limit {
     /// A string that matches one of these: literal, or with one `*` for a run of
-    /// characters that separate nothing.
+    /// letters, digits and `.`, `_`, `+`, `-`, without two dots in a row.
     Like(Vec<String>),
     /// A number in this range.
     Within(RangeInclusive<Decimal>),
@@ -92,10 +92,11 @@ impl Tool {
 
 impl Limit {
     fn admits(&self, value: &str, facts: &impl Facts) -> bool {
-        if value.starts_with('[') {
-            return Elements::new(value).all(|element| self.admits_one(element, facts));
+        if !value.starts_with('[') {
+            return self.admits_one(value, facts);
         }
-        self.admits_one(value, facts)
+        let mut elements = Elements::new(value).peekable();
+        elements.peek().is_some() && elements.all(|element| self.admits_one(element, facts))
     }
 
     fn admits_one(&self, value: &str, facts: &impl Facts) -> bool {
@@ -121,12 +122,8 @@ impl Limit {
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((before, after)) = pattern.split_once('*') else { return pattern == text };
     let run = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-    let separates = |char: char| {
-        char.is_whitespace()
-            || char.is_control()
-            || matches!(char, ',' | ';' | '<' | '>' | '(' | ')' | '[' | ']' | '"' | '\'')
-    };
-    run.is_some_and(|run| !run.contains(separates))
+    let word = |char: char| char.is_alphanumeric() || matches!(char, '.' | '_' | '+' | '-');
+    run.is_some_and(|run| run.chars().all(word) && !run.contains(".."))
 }
 
 #[cfg(test)]
@@ -141,7 +138,7 @@ mod tests {
     impl Facts for World {
         fn held(&self, number: u64) -> Option<Held<'_>> {
             let bytes = self.0.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-            Some(Held { label: Label::SYSTEM, bytes, fault: None })
+            Some(Held { label: Label::SYSTEM, bytes, digest: [0; 32], fault: None })
         }
         fn journal_room(&self) -> u64 {
             0
@@ -175,6 +172,8 @@ mod tests {
     #[test]
     fn a_limited_argument_is_there_and_inside() {
         let mail = tool("to", Limit::Like(["*@a.example".into(), "b@b.example".into()].into()));
+        let like = |pattern: &str| tool("to", Limit::Like([pattern.into()].into()));
+        let (hook, out) = (like("https://*.a.example/hook"), like("/out/*"));
         let pay = tool(
             "amount",
             Limit::Within(Decimal::parse("0").unwrap()..=Decimal::parse("50").unwrap()),
@@ -196,6 +195,18 @@ mod tests {
             (&mail, r#"{"to":{"a":"x@a.example"}}"#, false),
             (&mail, r#"{"to":[["x@a.example"]]}"#, false),
             (&mail, r"{}", false),
+            (&mail, r#"{"to":[]}"#, false),
+            (&mail, r#"{"to":"x@evil.com@a.example"}"#, false),
+            (&mail, r#"{"to":"x%evil.com@a.example"}"#, false),
+            (&mail, r#"{"to":"x@evil.com|y@a.example"}"#, false),
+            (&mail, r#"{"to":"a.b+c-d_e@a.example"}"#, true),
+            (&hook, r#"{"to":"https://x.a.example/hook"}"#, true),
+            (&hook, r#"{"to":"https://evil.com/x.a.example/hook"}"#, false),
+            (&hook, r#"{"to":"https://evil.com?.a.example/hook"}"#, false),
+            (&hook, r#"{"to":"https://evil.com#.a.example/hook"}"#, false),
+            (&out, r#"{"to":"/out/a.md"}"#, true),
+            (&out, r#"{"to":"/out/../etc"}"#, false),
+            (&out, r#"{"to":"/out/.."}"#, false),
             (&pay, r#"{"amount":50}"#, true),
             (&pay, r#"{"amount":49.99}"#, true),
             (&pay, r#"{"amount":50.01}"#, false),

@@ -93,9 +93,9 @@ fn run(seed: u64) -> HashMap<(Outcome, &'static str), usize> {
 }
 
 /// Every refusal that this version can come to.
-const REFUSALS: [u16; 20] = [
+const REFUSALS: [u16; 21] = [
     101, 102, 103, 104, 201, 202, 203, 301, 302, 303, 304, 305, 310, 401, 402, 403, 404, 405, 406,
-    407,
+    407, 409,
 ];
 
 /// Goes through a quarter of the worlds, and sees to it that they were not all alike.

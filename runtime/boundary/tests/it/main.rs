@@ -7,6 +7,7 @@
 )]
 
 mod agree;
+mod attacks;
 mod grammar;
 mod invariants;
 mod model;

@@ -111,18 +111,18 @@ pub(crate) fn is_protected(path: &[String]) -> bool {
 /// Where something goes: host, port and URL path.
 pub(crate) type Place<'a> = (&'a str, u64, Option<&'a str>);
 
-/// The place of a URL, which may be too long or not canonical.
+/// The place of a URL that was held, which may be none.
 pub(crate) fn url(text: &str) -> Result<Place<'static>, u16> {
     match URLS.iter().find(|(url, ..)| *url == text) {
         Some((_, host, port, path)) => Ok((host, *port, Some(path))),
-        None => Err(if text.len() > 2048 { 102 } else { 104 }),
+        None => Err(409),
     }
 }
 
-/// The place of a host, which may be too long or not canonical, and a port.
+/// The place of a host that was held, which may be none, and a port.
 pub(crate) fn listener(text: &str, port: u64) -> Result<Place<'_>, u16> {
     let found = HOSTS.contains(&text).then_some((text, port, None));
-    found.ok_or(if text.len() > 255 { 102 } else { 104 })
+    found.ok_or(409)
 }
 
 /// Whether a URL path lies below a prefix, by whole segments.
@@ -160,14 +160,14 @@ fn address(host: &str) -> Option<u128> {
     }
 }
 
-/// Whether a text is what a pattern with at most one `*` says, for texts whose
-/// only separators are commas and line feeds.
+/// Whether a text is what a pattern with at most one `*` says.
 pub(crate) fn like(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((before, after)) => {
             let run = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
-            run.is_some_and(|run| !run.contains([',', '\n']))
+            let word = |char: char| char.is_alphanumeric() || "._+-".contains(char);
+            run.is_some_and(|run| run.chars().all(word) && !run.contains(".."))
         }
     }
 }

@@ -250,7 +250,7 @@ fn i1_within_gate_4_defects_then_deny_then_allow_then_limits_target_by_target() 
     pair(401, moved("/out", "/no/x"), &[], 402, moved("/data/x", "/no/x"), &[]);
     pair(402, moved("/no/x", "/data/a:b"), &[], 405, moved("/data/x", "/data/a:b"), &[]);
     pair(
-        104,
+        409,
         post(r#"{"$held":2}"#, "\"\""),
         &[],
         402,

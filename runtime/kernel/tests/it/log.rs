@@ -31,7 +31,7 @@ struct Store(Vec<u8>);
 
 impl Facts for Store {
     fn held(&self, _: u64) -> Option<Held<'_>> {
-        Some(Held { label: Label::SYSTEM, bytes: &self.0, fault: None })
+        Some(Held { label: Label::SYSTEM, bytes: &self.0, digest: [0; 32], fault: None })
     }
 
     fn journal_room(&self) -> u64 {

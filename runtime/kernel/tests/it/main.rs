@@ -3,5 +3,7 @@
 
 mod admit;
 mod door;
+mod ends;
 mod grant;
+mod leaks;
 mod log;

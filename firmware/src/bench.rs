@@ -1,0 +1,133 @@
+//! What a call costs on this machine, in ticks of its processor
+//!
+//! Where an emulator counts instructions as time, ticks are instructions, the
+//! same from run to run: that is how a change of cost is found.
+//!
+//! # Not here
+//! The cost table of the host, side by side with others.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::hint::black_box;
+
+use synapse_boundary::record::{Durability, SinkFailed};
+use synapse_boundary::{Facts, Held, Label, Log, Mark, NormalPath, Request, Sink, Table, decide};
+use synapse_interpreter::{Interpreter, Time};
+use synapse_kernel::engine::Door;
+use synapse_kernel::grant::Grant;
+use synapse_kernel::replay::Replay;
+use synapse_kernel::task::{Parts, Task};
+use synapse_primitives::memory::Memory;
+use synapse_primitives::mounts::Access;
+
+use crate::budget::Budget;
+use crate::packages::Bundle;
+use crate::{cpu, executor, println, weight};
+
+/// Measures the gates, a whole crossing, and an agent of the bundle if one is
+/// named: its run in a world that stands still.
+pub(crate) fn run(bundle: &Bundle, budget: &Budget, agent: &str) -> Result<(), String> {
+    let grant = Arc::new(Grant::parse(GRANT).map_err(|why| why.to_string())?);
+    println!("bench decide {}", gates(&grant));
+    println!("bench crossing {}", crossing(&grant)?);
+    if agent.is_empty() {
+        return Ok(());
+    }
+    let engine = Interpreter::new(Time::Fuel { per_second: 1 << 30 })
+        .with_code_bytes(weight::bytes(budget.code));
+    let start = cpu::ticks();
+    let (program, grant) = bundle.load(agent, &engine, budget)?;
+    println!("bench load {}", since(start));
+    let start = cpu::ticks();
+    let replay = Replay { number: 0, task: "", grant, files: &[] };
+    let replayed = executor::finish(replay.run(&engine, &program), || {});
+    let ticks = since(start);
+    match replayed.map(|replayed| replayed.answer) {
+        Some(Ok(_)) => {
+            println!("bench agent {ticks}");
+            Ok(())
+        }
+        Some(Err(why)) => Err(format!("{agent} ended without an answer: {why}")),
+        None => Err("the world could not be made".to_string()),
+    }
+}
+
+/// All four gates, without the record.
+fn gates(grant: &Grant) -> u64 {
+    let mark = Mark::new(Label::SYSTEM);
+    let table = Table::new(grant.granted);
+    let start = cpu::ticks();
+    for _ in 0..TIMES {
+        let request =
+            Request { task: 0, mark: &mark, table: &table, scope: &grant.scope, calls_left: 1 };
+        black_box(decide(request, &Nothing, black_box(SENTENCE)));
+    }
+    since(start) / TIMES
+}
+
+/// Gates, record, effect and reply.
+fn crossing(grant: &Arc<Grant>) -> Result<u64, String> {
+    let world = Memory::new(&[("/data", Access::ReadWrite)]).map_err(|why| why.to_string())?;
+    world.place("/data/a.md", &[b'a'; 60]).map_err(|fault| fault.name().to_string())?;
+    let log = Log::begin(Nowhere, [0; 32]).map_err(|_| "the log takes nothing".to_string())?;
+    let mut task = Task::new(Parts {
+        id: 0,
+        mark: Label::SYSTEM,
+        grant: Arc::clone(grant),
+        journal_room: 0,
+        held_room: 0,
+        platform: Arc::new(world),
+        log: Arc::new(spin::Mutex::new(log)),
+        watch: Arc::new(|_| {}),
+        cancel: Arc::default(),
+    });
+    let start = cpu::ticks();
+    for _ in 0..TIMES {
+        let reply = executor::finish(task.submit(black_box(SENTENCE)), || {});
+        let bytes: Vec<u8> = reply.map_err(|code| format!("code {code}"))?.lower();
+        black_box(bytes);
+    }
+    Ok(since(start) / TIMES)
+}
+
+fn since(start: u64) -> u64 {
+    cpu::ticks().saturating_sub(start)
+}
+
+/// A log that keeps nothing.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn append(&mut self, _: &[u8], _: Durability) -> Result<(), SinkFailed> {
+        Ok(())
+    }
+}
+
+/// A task that holds nothing.
+struct Nothing;
+
+impl Facts for Nothing {
+    fn held(&self, _: u64) -> Option<Held<'_>> {
+        None
+    }
+
+    fn journal_room(&self) -> u64 {
+        0
+    }
+
+    fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
+        false
+    }
+}
+
+const TIMES: u64 = 1000;
+const SENTENCE: &[u8] =
+    br#"{"name":"fs_read","arguments":{"path":"/data/a.md","offset":0,"length":65536}}"#;
+const GRANT: &str = r#"version = 1
+primitives = ["fs_read"]
+[[paths]]
+path = "/data/**"
+rights = ["list", "read"]
+"#;
