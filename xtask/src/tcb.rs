@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::step::{Failure, cargo, done, metadata, output, root, text};
-use source::Source;
+use source::{Expect, Source};
 
 /// Prints the measure, and fails for every breach of it at once.
 pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
@@ -106,6 +106,18 @@ impl Report {
             "  and {} packages of the registry, the WebAssembly engine among them",
             self.others
         );
+        println!("\nUnsafe code among that:");
+        for (path, expect) in self.unchecked() {
+            println!("  {path}:{}  {}", expect.line, expect.reason);
+        }
+    }
+
+    /// Where code that executes is expected to go past what Rust checks.
+    fn unchecked(&self) -> impl Iterator<Item = (&String, &Expect)> {
+        let files = self.executes.iter().flat_map(|own| &own.files);
+        files
+            .flat_map(|(path, source)| source.expects.iter().map(move |expect| (path, expect)))
+            .filter(|(_, expect)| expect.lints.contains("unsafe_code"))
     }
 
     fn json(&self) -> Value {
@@ -136,6 +148,11 @@ impl Report {
                     json!({"name": own.name, "lines": own.lines()})
                 }).collect::<Vec<_>>(),
                 "dependencies": self.others,
+                "unsafe": self.unchecked().map(|(path, expect)| json!({
+                    "file": path,
+                    "line": expect.line,
+                    "reason": expect.reason,
+                })).collect::<Vec<_>>(),
             },
         })
     }

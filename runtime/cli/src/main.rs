@@ -9,15 +9,18 @@
 mod audit;
 mod bench;
 mod build;
+mod cancel;
 mod check;
 mod doctor;
 mod firmware;
+mod gc;
 mod grant;
 mod manual;
 mod mount;
 mod new;
 mod output;
 mod primitives;
+mod ps;
 mod run;
 mod undo;
 mod why;
@@ -39,6 +42,9 @@ fn main() -> ExitCode {
             Err(why) => output::told(&why).map_or(ExitCode::SUCCESS, |why| failed(&why, 1)),
         },
         Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Ps(ps) => ps.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Cancel(cancel) => cancel.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Gc(gc) => gc.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
         Command::Check(check) => match check.run() {
@@ -84,7 +90,7 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
 /// without an answer, 4 something could not be undone, 5 no compiler for guests
 /// is installed, 6 a gate refuses the checked sentence, 130 ended by
-/// Ctrl-C.
+/// Ctrl-C or `synapse cancel`.
 #[derive(Parser)]
 #[command(version)]
 struct Synapse {
@@ -101,6 +107,9 @@ enum Command {
     Primitives(primitives::Primitives),
     Audit(audit::Audit),
     Undo(undo::Undo),
+    Ps(ps::Ps),
+    Cancel(cancel::Cancel),
+    Gc(gc::Gc),
     Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),

@@ -29,10 +29,11 @@ use crate::{mount, output};
 ///
 /// Each call is told as it happens: what was asked, and what came of it. Every
 /// one is recorded before anything is done; read the records with `synapse
-/// audit`. Ctrl-C ends the run, and a second one ends this program.
+/// audit`. Ctrl-C ends the run, and a second one ends this program; `synapse
+/// cancel` ends it from another terminal.
 ///
 /// Exit codes: 0 the agent answered, 1 failed, 2 the command line is wrong,
-/// 3 the agent ended without an answer, 130 ended by Ctrl-C.
+/// 3 the agent ended without an answer, 130 ended by Ctrl-C or `synapse cancel`.
 #[derive(clap::Args)]
 pub(crate) struct Run {
     /// The agent: a component, or a package's folder with `<name>.wasm` and
@@ -215,7 +216,7 @@ fn tell(summary: &Summary, cancelled: bool) -> io::Result<()> {
     eprintln!("read it:  synapse audit show latest");
     eprintln!("check it: synapse audit verify latest");
     match &summary.answer {
-        _ if cancelled => eprintln!("the run was ended by Ctrl-C before the agent answered"),
+        _ if cancelled => eprintln!("the run was ended before the agent answered"),
         Err(why) => eprintln!(
             "the agent ended without an answer: {}\n\
              the last records say what it was doing",

@@ -4,7 +4,8 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`load`], [`engine`], [`log`], [`render`], [`console`], [`undo`].
+//! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
+//! [`console`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -14,8 +15,11 @@
 //! Deciding (`synapse-boundary`), tasks (`synapse-kernel`), commands (`synapse`).
 
 pub mod console;
+pub mod control;
 pub mod engine;
+pub mod gc;
 pub mod load;
+pub mod locks;
 pub mod log;
 pub mod render;
 pub mod run;

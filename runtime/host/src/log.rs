@@ -28,11 +28,11 @@ use synapse_boundary::record::{Durability, Sink, SinkFailed};
 /// The name of a log in its run's directory.
 pub const FILE: &str = "log";
 
-/// Where the directories of runs stand: `$XDG_STATE_HOME/synapse/runs`.
+/// Where everything of Synapse's own stands: `$XDG_STATE_HOME/synapse`.
 ///
 /// # Errors
 /// Neither that variable nor `HOME` names an absolute path.
-pub fn runs_dir() -> io::Result<PathBuf> {
+pub fn state_dir() -> io::Result<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let state = absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
@@ -42,7 +42,15 @@ pub fn runs_dir() -> io::Result<PathBuf> {
                 "neither XDG_STATE_HOME nor HOME is an absolute path; set one of them",
             )
         })?;
-    Ok(state.join("synapse/runs"))
+    Ok(state.join("synapse"))
+}
+
+/// Where the directories of runs stand, in [`state_dir`].
+///
+/// # Errors
+/// As for [`state_dir`].
+pub fn runs_dir() -> io::Result<PathBuf> {
+    Ok(state_dir()?.join("runs"))
 }
 
 /// Makes the directory of a new run, named by the time and eight random digits.
@@ -209,6 +217,19 @@ impl Shared {
 
 /// `YYYYMMDD-HHMMSS` of so many seconds since 1970.
 fn utc(seconds: u64) -> String {
+    let ([year, month, date], [hour, minute, second]) = calendar(seconds);
+    format!("{year:04}{month:02}{date:02}-{hour:02}{minute:02}{second:02}")
+}
+
+/// The same for people.
+#[must_use]
+pub fn date(seconds: u64) -> String {
+    let ([year, month, date], [hour, minute, second]) = calendar(seconds);
+    format!("{year:04}-{month:02}-{date:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// Year, month and day; hour, minute and second.
+fn calendar(seconds: u64) -> ([u64; 3], [u64; 3]) {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Years are counted from March, so that the leap day is a year's last.
     let day = days + 719_468;
@@ -219,8 +240,7 @@ fn utc(seconds: u64) -> String {
     let date = day - (153 * month + 2) / 5 + 1;
     let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
     let year = era * 400 + year + next;
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}{month:02}{date:02}-{hour:02}{minute:02}{second:02}")
+    ([year, month, date], [second / 3_600, second / 60 % 60, second % 60])
 }
 
 /// Bytes that are written without waiting for the thread.

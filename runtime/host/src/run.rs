@@ -21,6 +21,7 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use synapse_abi::code;
+use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
@@ -30,9 +31,11 @@ use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
 use crate::console::{Console, PATIENCE};
+use crate::control::{Control, Status};
 use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::load::{LIMIT, load};
-use crate::log::{FileSink, new_run_dir};
+use crate::locks::{self, Folder, Held, Purpose};
+use crate::log::{FileSink, new_run_dir, state_dir};
 use crate::render::Terminal;
 
 /// Bytes of displaced files that one run's journal may keep.
@@ -127,7 +130,12 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     match options.engine {
         Choice::Wasmtime => {
             let engine = Wasmtime::new().map_err(|why| RunError(why.to_string()))?;
-            run_on(engine, options)
+            // Without a cache the start takes longer, no more.
+            let cache = state_dir().and_then(|state| Cache::open(&state));
+            match cache {
+                Ok(cache) => run_on(engine.with_cache(cache), options),
+                Err(_) => run_on(engine, options),
+            }
         }
         Choice::Wasmi => run_on(interpreter(), options),
     }
@@ -155,12 +163,17 @@ where
 
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
+    let _held = hold(&options, &run_dir).inspect_err(|_| {
+        // A run that did not begin leaves nothing.
+        let _ = fs::remove_dir(&run_dir);
+    })?;
     let disk = Arc::new(open(&options, &package, &run_dir)?);
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
     let mut id = [0; 32];
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
     let counts = Arc::new(Counts::default());
+    let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
         id,
@@ -257,11 +270,46 @@ impl Counts {
     }
 }
 
+/// Takes the folders, so that nobody else works in them meanwhile.
+fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
+    let folder = |mount: &MountOption| {
+        Folder::find(&mount.host, mount.read_only)
+            .map_err(|why| cannot("open the folder", &mount.host, &why))
+    };
+    let folders = options.mounts.iter().map(folder).collect::<Result<_, _>>()?;
+    let name = run_dir.file_name().unwrap_or_default().to_string_lossy();
+    locks::take(state_of(run_dir), &name, Purpose::Run, folders)
+        .map_err(|why| RunError(why.to_string()))
+}
+
+/// Lets other programs of this user ask how the run goes, and end it.
+fn answer(options: &Options, run_dir: &Path, counts: Arc<Counts>) -> Result<Control, RunError> {
+    let (agent, task) = (options.agent.to_string_lossy().into_owned(), options.task.clone());
+    let cancelled = Arc::clone(&options.cancel);
+    let status = move || Status {
+        agent: agent.clone(),
+        task: task.clone(),
+        calls: counts.calls.load(Ordering::Relaxed),
+        cancelled: cancelled.load(Ordering::Relaxed),
+    };
+    Control::serve(run_dir, Arc::clone(&options.cancel), status).map_err(|why| {
+        RunError(format!(
+            "cannot make the run's socket: {}: {why}; its file system may hold none, set \
+             XDG_STATE_HOME to a folder on another one",
+            show(run_dir)
+        ))
+    })
+}
+
+/// The state folder that holds a run's directory.
+fn state_of(run_dir: &Path) -> &Path {
+    run_dir.parent().and_then(Path::parent).unwrap_or(run_dir)
+}
+
 /// Opens the folders, and hides from them what is Synapse's own.
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
-    let state = run_dir.parent().and_then(Path::parent).unwrap_or(run_dir);
-    let files = [state, run_dir, &package.component, &package.grant];
+    let files = [state_of(run_dir), run_dir, &package.component, &package.grant];
     for path in files.into_iter().chain(package.folder.as_deref()) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(

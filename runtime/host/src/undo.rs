@@ -6,7 +6,8 @@
 //!
 //! # Invariants
 //! - A folder is opened only if it is the one that the run changed.
-//! - A run that is still going on is not undone, and no run twice at a time.
+//! - A run that is still going on is not undone, and no run twice at a time; nobody
+//!   else works in its folders meanwhile.
 //!
 //! # Not here
 //! What undoing an entry is (`synapse_primitives::disk`). Asking a person, and
@@ -29,6 +30,7 @@ use synapse_primitives::disk::{Disk, Identity, Mount, Resolve, Undone};
 use synapse_primitives::journal::{self, Entry, INDEX, Journal, Operation};
 use synapse_primitives::mounts::Access;
 
+use crate::locks::{self, Folder, Held, Purpose};
 use crate::log;
 use crate::render;
 
@@ -108,8 +110,9 @@ pub struct Past {
     /// The guest roots of the folders that were opened.
     opened: Vec<String>,
     lasting: Vec<Lasting>,
-    /// Nobody else undoes while this is held.
+    /// Nobody else undoes while this is held, or works in the folders.
     _log: File,
+    _held: Held,
 }
 
 impl fmt::Debug for Past {
@@ -122,7 +125,8 @@ impl Past {
     /// Opens a run's directory.
     ///
     /// # Errors
-    /// It holds no log or no journal of this version, or its run goes on.
+    /// It holds no log or no journal of this version, its run goes on, or another
+    /// one works in its folders.
     pub fn open(run_dir: &Path) -> Result<Self, UndoError> {
         let path = run_dir.join(log::FILE);
         let log = File::open(&path).map_err(|why| cannot("open the log", &path, &why))?;
@@ -146,11 +150,12 @@ impl Past {
         })?;
         let mounts = opened(&journal);
         let opened = mounts.iter().map(|mount| mount.root.clone()).collect();
+        let held = hold(run_dir, &mounts)?;
         let dir = Dir::open_ambient_dir(&folder, ambient_authority())
             .map_err(|why| cannot("open the journal", &folder, &why))?;
         let disk = Disk::reopen(mounts, dir, &journal).map_err(|why| UndoError(why.to_string()))?;
         let lasting = lasting(&records);
-        Ok(Self { disk, journal, opened, lasting, _log: log })
+        Ok(Self { disk, journal, opened, lasting, _log: log, _held: held })
     }
 
     /// What was done that stays done, in order.
@@ -230,6 +235,20 @@ fn opened(journal: &Journal) -> Vec<Mount> {
         same.then_some(Mount { root, host, dir, access: Access::ReadWrite })
     });
     opened.collect()
+}
+
+/// Takes the folders for the time of the undo.
+fn hold(run_dir: &Path, mounts: &[Mount]) -> Result<Held, UndoError> {
+    let state = log::state_dir().map_err(|why| cannot("find the locks", run_dir, &why))?;
+    let folder = |mount: &Mount| {
+        let path = Path::new(&mount.host);
+        Folder::find(path, false).map_err(|why| cannot("open the folder", path, &why))
+    };
+    let folders = mounts.iter().map(folder).collect::<Result<_, _>>()?;
+    // A run may be named by a path that ends in `..` or a slash.
+    let run_dir = fs::canonicalize(run_dir).map_err(|why| cannot("find", run_dir, &why))?;
+    let run = run_dir.file_name().unwrap_or_default().to_string_lossy();
+    locks::take(&state, &run, Purpose::Undo, folders).map_err(|why| UndoError(why.to_string()))
 }
 
 /// The permitted calls that no journal holds, with what the log says of them. A

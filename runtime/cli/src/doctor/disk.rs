@@ -43,7 +43,7 @@ pub(super) fn state() -> Vec<Check> {
             found: room,
             need: Need::Run,
             why: "a run that cannot record ends, and what does not fit the journal is not replaced",
-            todo: "remove old runs from the state folder, or set XDG_STATE_HOME to a larger disk",
+            todo: "remove old runs with `synapse gc`, or set XDG_STATE_HOME to a larger disk",
         },
         Check {
             name: "openat2",

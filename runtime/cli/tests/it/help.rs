@@ -9,7 +9,7 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
         "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
-        "bench", "doctor", "completions", "man",
+        "bench", "ps", "cancel", "gc", "doctor", "completions", "man",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
@@ -31,6 +31,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["completions", "--help"],
         &["man", "--help"],
         &["bench", "--help"],
+        &["ps", "--help"],
+        &["cancel", "--help"],
+        &["gc", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));
@@ -48,6 +51,7 @@ fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
         (&["run", "a.wasm", "--confirm", "ask"], "nobody can be asked yet"),
         (&["run", "a.wasm", "--confirm", "never"], "is deny"),
         (&["audit", "verify"], "RUN"),
+        (&["gc", "--older", "30s"], "such as 30d"),
         (&["grant", "new", "--folder", "notes"], "write it like /data"),
         (&["grant", "new", "--host", "A.example"], "write it like example.org"),
         (&["grant", "new", "--calls", "0"], "0 is not in 1.."),

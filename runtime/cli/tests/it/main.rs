@@ -5,14 +5,17 @@ mod audit;
 mod bench;
 mod cancel;
 mod codes;
+mod control;
 mod doctor;
 mod grant;
 mod guest;
 mod help;
 mod kill;
+mod locks;
 mod new;
 mod run;
 mod screen;
+mod state;
 mod undo;
 mod why;
 

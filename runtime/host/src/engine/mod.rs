@@ -25,6 +25,7 @@ use core::fmt;
 use std::sync::LazyLock;
 use std::time::Instant;
 
+use synapse_compiled::Cache;
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::admit::{Admitted, EXPORT, IMPORT};
 use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
@@ -56,6 +57,7 @@ pub struct Wasmtime {
     engine: wasmtime::Engine,
     linker: Linker<State>,
     ticker: Ticker,
+    cache: Option<Cache>,
 }
 
 impl Wasmtime {
@@ -78,6 +80,12 @@ impl Wasmtime {
         Self::of_size(Size::SMALL)
     }
 
+    /// The same engine, which compiles no component that this cache holds.
+    #[must_use]
+    pub fn with_cache(self, cache: Cache) -> Self {
+        Self { cache: Some(cache), ..self }
+    }
+
     fn of_size(size: Size) -> Result<Self, StartError> {
         let engine = wasmtime::Engine::new(&pool::config(size)).map_err(StartError::new)?;
         let mut linker = Linker::new(&engine);
@@ -89,7 +97,7 @@ impl Wasmtime {
             })
             .map_err(StartError::new)?;
         let ticker = Ticker::start(&engine).map_err(StartError::new)?;
-        Ok(Self { engine, linker, ticker })
+        Ok(Self { engine, linker, ticker, cache: None })
     }
 }
 
@@ -98,7 +106,11 @@ impl Engine for Wasmtime {
 
     fn load(&self, component: &Admitted<'_>) -> Result<Program, LoadError> {
         let failed = |error: wasmtime::Error| LoadError::new(format!("{error:#}"));
-        let component = Component::from_binary(&self.engine, component.bytes()).map_err(failed)?;
+        let component = match &self.cache {
+            Some(cache) => cache.load(&self.engine, component.bytes()),
+            None => Component::from_binary(&self.engine, component.bytes()),
+        }
+        .map_err(failed)?;
         let turn = component
             .get_export_index(None, EXPORT)
             .ok_or_else(|| LoadError::new(format!("no export `{EXPORT}`")))?;

@@ -1,0 +1,250 @@
+//! The socket of a run that goes on: how it goes, and its end from elsewhere.
+//!
+//! One line of JSON asks, one answers, and the connection is over. The format is
+//! `docs/control.md`.
+//!
+//! # Invariants
+//! - Only this user is answered, by what the kernel says of the peer.
+//! - What is asked cannot raise what an agent may do.
+//!
+//! # Not here
+//! Which runs go on ([`crate::locks`]). How a run ends (the kernel).
+
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use rustix::net::{Shutdown, shutdown, sockopt};
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The name of the socket in its run's directory.
+pub const SOCKET: &str = "control";
+
+/// The version of the protocol.
+pub const VERSION: u64 = 1;
+
+/// What a live run can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Request {
+    /// How it goes.
+    Status,
+    /// To end, as by Ctrl-C; it is answered at once.
+    Cancel,
+}
+
+/// How a live run goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The agent, as it was named.
+    pub agent: String,
+    /// The task line.
+    pub task: String,
+    /// Calls that have crossed the door.
+    pub calls: u64,
+    /// Whether it was asked to end.
+    pub cancelled: bool,
+}
+
+/// Answers for a run until it is dropped.
+#[derive(Debug)]
+pub struct Control {
+    listener: Arc<UnixListener>,
+    over: Arc<AtomicBool>,
+    path: PathBuf,
+}
+
+impl Control {
+    /// Makes the socket in a run's directory and answers there.
+    ///
+    /// # Errors
+    /// What the host answered; it may hold no sockets there.
+    pub fn serve(
+        run_dir: &Path,
+        cancel: Arc<AtomicBool>,
+        status: impl Fn() -> Status + Send + 'static,
+    ) -> io::Result<Self> {
+        let path = run_dir.join(SOCKET);
+        let listener = Arc::new(through(run_dir, |path| UnixListener::bind(path))?);
+        fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+        let over = Arc::new(AtomicBool::new(false));
+        thread::Builder::new().name("control".to_owned()).spawn({
+            let (listener, over) = (Arc::clone(&listener), Arc::clone(&over));
+            move || {
+                while !over.load(Ordering::Acquire) {
+                    match listener.accept() {
+                        // Whoever asks and leaves needs no answer.
+                        Ok((peer, _)) => drop(answer(&peer, &cancel, &status)),
+                        // There may be too many open files for a while.
+                        Err(_) => thread::sleep(PAUSE),
+                    }
+                }
+            }
+        })?;
+        Ok(Self { listener, over, path })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+        // Wakes the thread. Nobody waits for it: a client that dawdles delays no end.
+        let _ = shutdown(&self.listener, Shutdown::Both);
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Asks the run of this directory.
+///
+/// # Errors
+/// It does not answer, or what it answers is not understood.
+pub fn ask(run_dir: &Path, request: Request) -> io::Result<Status> {
+    let mut run = through(run_dir, |path| UnixStream::connect(path))?;
+    run.set_read_timeout(Some(PATIENCE))?;
+    run.set_write_timeout(Some(PATIENCE))?;
+    let mut line = json!({"v": VERSION, "do": request}).to_string();
+    line.push('\n');
+    run.write_all(line.as_bytes())?;
+    let mut answer: Value = serde_json::from_slice(&read(&run)?)?;
+    if let Some(why) = answer.get("error").and_then(Value::as_str) {
+        return Err(io::Error::other(why.to_owned()));
+    }
+    Ok(serde_json::from_value(answer.get_mut("status").map(Value::take).unwrap_or_default())?)
+}
+
+fn answer(peer: &UnixStream, cancel: &AtomicBool, status: impl Fn() -> Status) -> io::Result<()> {
+    if sockopt::socket_peercred(peer)?.uid != geteuid() {
+        return Ok(());
+    }
+    peer.set_read_timeout(Some(PATIENCE))?;
+    peer.set_write_timeout(Some(PATIENCE))?;
+    let answer = match parse(&read(peer)?) {
+        Ok(request) => {
+            match request {
+                Request::Status => {}
+                Request::Cancel => cancel.store(true, Ordering::Relaxed),
+            }
+            json!({"v": VERSION, "status": status()})
+        }
+        Err(why) => json!({"v": VERSION, "error": why}),
+    };
+    let mut peer = peer;
+    peer.write_all(format!("{answer}\n").as_bytes())
+}
+
+fn parse(line: &[u8]) -> Result<Request, &'static str> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Asked {
+        v: u64,
+        #[serde(rename = "do")]
+        what: Value,
+    }
+    let asked: Asked = serde_json::from_slice(line).map_err(|_| "this is no request")?;
+    if asked.v != VERSION {
+        return Err("the run speaks version 1 only");
+    }
+    serde_json::from_value(asked.what).map_err(|_| "the run does not know this request")
+}
+
+/// One line, of a bounded length.
+fn read(stream: &UnixStream) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(stream.take(LINE)).read_until(b'\n', &mut line)?;
+    Ok(line)
+}
+
+/// Uses the socket by a short name: an address of a socket has room for 107 bytes.
+fn through<T>(run_dir: &Path, by: impl Fn(&Path) -> io::Result<T>) -> io::Result<T> {
+    let dir = File::open(run_dir)?;
+    by(&Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(SOCKET))
+}
+
+/// Bytes of the longest line.
+const LINE: u64 = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(50);
+
+#[cfg(test)]
+mod tests {
+    use super::{Control, PATIENCE, Request, SOCKET, Status, ask, read, through};
+    use core::sync::atomic::{AtomicBool, Ordering};
+    use std::fs;
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    fn serve(dir: &Path, cancel: &Arc<AtomicBool>) -> Control {
+        let cancelled = Arc::clone(cancel);
+        Control::serve(dir, Arc::clone(cancel), move || Status {
+            agent: "a\nb".to_owned(),
+            task: "t".repeat(5000),
+            calls: 7,
+            cancelled: cancelled.load(Ordering::Relaxed),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_run_is_asked_and_ended_below_a_path_of_any_length() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("d".repeat(200));
+        fs::create_dir(&dir).unwrap();
+        let cancel = Arc::default();
+        let control = serve(&dir, &cancel);
+        assert_eq!(fs::metadata(dir.join(SOCKET)).unwrap().permissions().mode() & 0o777, 0o600);
+        let status = ask(&dir, Request::Status).unwrap();
+        assert_eq!((status.agent.as_str(), status.calls, status.cancelled), ("a\nb", 7, false));
+        assert!(!cancel.load(Ordering::Relaxed));
+        assert!(ask(&dir, Request::Cancel).unwrap().cancelled);
+        assert!(cancel.load(Ordering::Relaxed));
+        drop(control);
+        assert!(!dir.join(SOCKET).exists());
+        assert!(ask(&dir, Request::Status).is_err());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_answered_and_does_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let cancel = Arc::default();
+        let _control = serve(dir.path(), &cancel);
+        for (line, told) in [
+            ("", "this is no request"),
+            ("cancel\n", "this is no request"),
+            (r#"{"v":2,"do":"cancel"}"#, "version 1 only"),
+            (r#"{"v":1,"do":"confirm"}"#, "does not know"),
+            (r#"{"v":1,"do":"cancel","hard":true}"#, "this is no request"),
+        ] {
+            let mut peer = through(dir.path(), |path| UnixStream::connect(path)).unwrap();
+            peer.write_all(line.as_bytes()).unwrap();
+            peer.shutdown(std::net::Shutdown::Write).unwrap();
+            let answer = String::from_utf8(read(&peer).unwrap()).unwrap();
+            assert!(answer.contains(told), "{line}: {answer}");
+        }
+        // Nobody waits for one that says nothing.
+        drop(through(dir.path(), |path| UnixStream::connect(path)).unwrap());
+        assert!(!ask(dir.path(), Request::Status).unwrap().cancelled);
+    }
+
+    #[test]
+    fn a_client_that_dawdles_delays_no_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let control = serve(dir.path(), &Arc::default());
+        let _silent = through(dir.path(), |path| UnixStream::connect(path)).unwrap();
+        let began = Instant::now();
+        drop(control);
+        assert!(began.elapsed() < PATIENCE / 2);
+    }
+}
