@@ -27,7 +27,7 @@ memory = 268435456
 #[test]
 #[ignore = "boots QEMU: cargo xtask firmware --test"]
 fn hostile_guests_end_their_own_turn() {
-    let read = r#"{"name":"fs_read","arguments":{"path":"/data/big","offset":0,"length":999999},"hold":true}"#;
+    let read = r#"{"name":"fs_read","arguments":{"path":"/data/big","offset":0,"length":200000},"hold":true}"#;
     let parts = format!(
         r#"{{"name":"fs_write","arguments":{{"path":"/data/copy","content":{{"parts":[{}]}},"mode":"create"}}}}"#,
         [r#"{"$held":1}"#; 64].join(",")
