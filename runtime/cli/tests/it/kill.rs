@@ -25,7 +25,7 @@ version = 1
 primitives = ["fs_write", "fs_edit", "fs_move", "fs_delete"]
 [[paths]]
 path = "/data/**"
-rights = ["list", "read", "write", "delete"]
+rights = ["write", "delete"]
 [budget]
 calls = 1000000
 "#;

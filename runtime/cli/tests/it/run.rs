@@ -279,7 +279,7 @@ fn grant_is_refused_where_the_first_record_has_no_room_for_it() {
     let ran = run(most + 1);
     assert_eq!(ran.status.code(), Some(1), "{}", err(&ran));
     assert!(err(&ran).contains("the grant is too long"), "{}", err(&ran));
-    assert!(!root.path().join("state/synapse").exists(), "nothing ran");
+    assert!(!root.path().join("state/synapse/runs").exists(), "nothing ran");
     let ran = run(most);
     assert!(ran.status.success(), "{}", err(&ran));
 }

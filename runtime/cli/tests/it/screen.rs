@@ -22,7 +22,7 @@ fn on_terminal(columns: u16, set: &[(&str, &str)], arguments: &[&str]) -> String
     let stdio = || Stdio::from(theirs.try_clone().unwrap());
     let mut command = Command::new(env!("CARGO_BIN_EXE_synapse"));
     command.args(arguments).stdin(stdio()).stdout(stdio()).stderr(stdio());
-    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+    for variable in ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
         command.env_remove(variable);
     }
     let mut child = command.env("TERM", "xterm").envs(set.iter().copied()).spawn().unwrap();
@@ -46,6 +46,7 @@ fn colour_is_for_terminals_that_want_it() {
         }
         let piped = Command::new(env!("CARGO_BIN_EXE_synapse"))
             .args(arguments)
+            .env_remove("CI")
             .env_remove("NO_COLOR")
             .env_remove("CLICOLOR_FORCE")
             .env("TERM", "xterm")
