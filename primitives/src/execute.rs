@@ -95,7 +95,7 @@ where
 /// Where the reply's bytes, or the fault, came from. A fault carries the
 /// justification too: a value that the call names may be what decided it.
 fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
-    let source = source(authorized, facts, result);
+    let source = source(authorized, result);
     if result.is_ok() {
         // That a target or a parameter passed tells what it is; of a content it
         // tells only that it holds no fault.
@@ -110,7 +110,7 @@ fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, 
     }
 }
 
-fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
+fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
     let origin = Origin::record(authorized.record());
     // Nobody has kept what stands in a file's history, so it may be anything that
     // a task under this grant could have written.
@@ -128,14 +128,11 @@ fn source(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done,
                 files
             }
         }
-        Primitive::ValueRead => authorized
-            .call()
-            .held()
-            .filter_map(|number| facts.held(number))
-            .fold(Label::SYSTEM, |label, held| label.join(held.label)),
         // A line that the human typed, or that they did not.
         Primitive::ConsoleAsk => Label::new(Integrity::User, Secrecy::PROMPT, origin),
-        Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
+        // What is read out of a value has that value's label, joined like that of
+        // every value named.
+        Primitive::ValueRead | Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
         Primitive::ValuePick

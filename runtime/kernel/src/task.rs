@@ -175,13 +175,14 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let primitive = authorized.call().primitive();
         let room = charge(authorized.call());
         let executed = execute(authorized, &*self.platform, &self.stores).await;
-        self.outcome(record, primitive, hold, &executed)?;
+        let digest = hold.then(|| digest(&executed));
+        self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
             self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
         }
-        if hold {
+        if let Some(digest) = digest {
             let label = executed.label();
-            let number = match self.stores.keep(executed, room) {
+            let number = match self.stores.keep(executed, digest, room) {
                 Ok(number) => number,
                 Err(fault) => {
                     self.mark.absorb(label);
@@ -216,15 +217,16 @@ impl<P: Platform, S: Sink> Task<P, S> {
         &self,
         record: u64,
         primitive: Primitive,
-        hold: bool,
+        held: Option<[u8; 32]>,
         executed: &Executed,
     ) -> Result<(), u16> {
         let row = primitive.row();
-        let payload = executed.value().as_ref().map_or(&[][..], |done| &done.payload);
+        let due = row.harm == Harm::Destructive || row.egress != Egress::Never;
+        let length = u64::try_from(payload(executed).len()).unwrap_or(u64::MAX);
         let mut tail = Vec::with_capacity(40);
-        tail.extend_from_slice(&u64::try_from(payload.len()).unwrap_or(u64::MAX).to_le_bytes());
-        if row.harm == Harm::Destructive || row.egress != Egress::Never || hold {
-            tail.extend_from_slice(&Sha256::digest(payload));
+        tail.extend_from_slice(&length.to_le_bytes());
+        if let Some(digest) = held.or_else(|| due.then(|| digest(executed))) {
+            tail.extend_from_slice(&digest);
         }
         let event = Event {
             kind: Kind::Outcome,
@@ -296,17 +298,25 @@ struct Stores {
 impl Stores {
     /// Keeps what a call came to, and charges `room` bytes for it; the number of
     /// the new value.
-    fn keep(&mut self, executed: Executed, room: usize) -> Result<u64, Fault> {
+    fn keep(&mut self, executed: Executed, digest: [u8; 32], room: usize) -> Result<u64, Fault> {
         let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
         let total = self.bytes.saturating_add(room);
         if total > self.held_room {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;
-        let digest = Sha256::digest(kept.value().as_deref().unwrap_or_default()).into();
         self.values.push((kept, digest));
         u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
     }
+}
+
+/// The bytes of a reply; none of a fault.
+fn payload(executed: &Executed) -> &[u8] {
+    executed.value().as_ref().map_or(&[], |done| &done.payload)
+}
+
+fn digest(executed: &Executed) -> [u8; 32] {
+    Sha256::digest(payload(executed)).into()
 }
 
 /// Bytes that a held reply is charged: what the sentence asks for, so that the
