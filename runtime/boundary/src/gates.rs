@@ -245,7 +245,7 @@ pub fn examine(request: Request<'_>, facts: &impl Facts, raw: &[u8]) -> Findings
             let targets = targets(call, facts);
             let stopped = stopped(call, &targets, &justification, &request, facts);
             let label = stopped.map_or(Ok(()), Err);
-            (label, Some(located(call, &targets, request.scope, facts)))
+            (label, Some(located(call, &targets, request.scope, facts).map(|_| ())))
         }
         Sentence::Warrant(_) => (Err(unminted(request.mark)), None),
     };
@@ -429,36 +429,37 @@ fn scope<'s>(
     let Justified { call, targets, cover } = justified;
     let located = located(call, &targets, request.scope, facts);
     match (cover, located) {
-        (Cover::Covered, Ok(())) => Ok(Passed::Covered(InScope {
-            terms: terms(call, &targets, request.scope).unwrap_or_default(),
+        (Cover::Covered, Ok(terms)) => Ok(Passed::Covered(InScope {
+            terms,
             targets: targets.map(|target| target.and_then(Result::ok)),
             scope: request.scope,
             room: facts.journal_room(),
         })),
-        (Cover::Pending(refusal), Ok(())) => Ok(Passed::Pending(refusal)),
+        (Cover::Pending(refusal), Ok(_)) => Ok(Passed::Pending(refusal)),
         (Cover::Covered, Err(refusal)) | (Cover::Pending(refusal), Err(_)) => Err(refusal),
     }
 }
 
+/// What the entries that cover the targets say, where each is covered.
 fn located(
     call: &Call<'_>,
     targets: &Targets<'_>,
     scope: &Scope,
     facts: &impl Facts,
-) -> Result<(), Refusal> {
+) -> Result<Terms, Refusal> {
     // No grant names a model or a package yet, and no entry means no.
     if matches!(call.primitive(), Primitive::ModelGenerate | Primitive::AgentSpawn) {
         return Err(Refusal::OutOfScope);
     }
     let arguments = call.primitive().row().arguments.iter();
     let named = arguments.filter(|argument| argument.role == Role::Target);
+    let mut terms = Terms::default();
     for (argument, target) in named.zip(targets.iter().flatten()) {
         match target.as_ref().map_err(|defect| *defect)? {
             Target::Path(path) => scope.check(path, argument.needs)?,
-            Target::Url(_) => scope.check_net(&place(call, targets)?).map(|_| ())?,
             // Compared together with the port that follows.
             Target::Host(_) => {}
-            Target::Port(_) => scope.check_net(&place(call, targets)?).map(|_| ())?,
+            Target::Url(_) | Target::Port(_) => terms = scope.check_net(&place(call, targets)?)?,
             Target::Name(_) => {
                 let tool = entry(targets, scope).ok_or(Refusal::OutOfScope)?;
                 let commits = call.primitive() == Primitive::ToolCommit;
@@ -466,8 +467,9 @@ fn located(
                     return Err(Refusal::OutOfScope);
                 }
                 tool.check(call.span(1), facts)?;
+                terms = tool.terms;
             }
         }
     }
-    Ok(())
+    Ok(terms)
 }
