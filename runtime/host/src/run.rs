@@ -158,6 +158,8 @@ where
     for notice in grant.warnings() {
         (options.warn)(&Warning { file: &package.grant, text: &text, notice });
     }
+    let soul = package.soul()?;
+    let texts: Vec<&str> = soul.as_deref().into_iter().collect();
     let (engine, program) = load(engine, bytes, LIMIT)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
 
@@ -178,6 +180,7 @@ where
     let order = Order {
         id,
         task: &options.task,
+        texts: &texts,
         grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: disk,
@@ -244,7 +247,30 @@ impl Package {
         })?;
         Ok(Self { component, grant, folder })
     }
+
+    /// What the package says of itself to its agent, if it does.
+    fn soul(&self) -> Result<Option<String>, RunError> {
+        let Some(path) = self.folder.as_ref().map(|folder| folder.join("SOUL.md")) else {
+            return Ok(None);
+        };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = String::from_utf8(read(&path, "package's text")?).map_err(|_| {
+            RunError(format!("{}: it is not UTF-8; write it as a text", show(&path)))
+        })?;
+        if text.len() > SOUL_MAX {
+            return Err(RunError(format!(
+                "{}: it has more than {SOUL_MAX} bytes; say less to the agent",
+                show(&path)
+            )));
+        }
+        Ok(Some(text))
+    }
 }
+
+/// Bytes that a package's text for its agent may have.
+const SOUL_MAX: usize = 64 << 10;
 
 #[derive(Default)]
 struct Counts {

@@ -58,6 +58,7 @@ impl Replay<'_> {
         let order = Order {
             id: Sha256::digest(self.number.to_le_bytes()).into(),
             task: self.task,
+            texts: &[],
             grant: self.grant,
             room: ROOM,
             platform: Arc::new(world),

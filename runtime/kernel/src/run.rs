@@ -36,6 +36,8 @@ pub struct Order<'a, P> {
     pub id: [u8; 32],
     /// The line that the human typed.
     pub task: &'a str,
+    /// The package's own texts, which the human approved with it.
+    pub texts: &'a [&'a str],
     /// What the agent may do.
     pub grant: Arc<Grant>,
     /// What the board has room for.
@@ -86,14 +88,14 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
-        let Order { id, task: line, grant, room, platform, watch, cancel } = order;
+        let Order { id, task: line, texts, grant, room, platform, watch, cancel } = order;
         let mut log = Log::begin(sink, id)?;
         let prompt = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
         let about = about(line, &grant);
         note(&mut log, &*platform, Kind::TaskStart, 0, prompt, Some(about.as_bytes()))?;
         let start = note(&mut log, &*platform, Kind::TurnStart, 0, prompt, None)?;
         let log = Arc::new(Mutex::new(log));
-        let input = input(line, &grant).into_bytes();
+        let input = input(texts, line, &grant).into_bytes();
         let limits = TurnLimits {
             memory_bytes: grant.memory.min(room.memory),
             deadline: Duration::from_secs(grant.seconds),
@@ -205,16 +207,20 @@ fn about(line: &str, grant: &Grant) -> String {
 }
 
 /// The turn's input, as `docs/abi.md` has it.
-fn input(line: &str, grant: &Grant) -> String {
+fn input(texts: &[&str], line: &str, grant: &Grant) -> String {
     let mut json = String::new();
-    let from = turn::Author::Human.name();
     // Writing to a String cannot fail.
-    let _ =
-        write!(json, "{{\"v\":{},\"messages\":[{{\"from\":\"{from}\",\"text\":\"", turn::VERSION);
-    escape(&mut json, line);
+    let _ = write!(json, "{{\"v\":{},\"messages\":[", turn::VERSION);
+    let package = texts.iter().map(|text| (turn::Author::Package, *text));
+    for (author, text) in package.chain([(turn::Author::Human, line)]) {
+        let comma = if json.ends_with('[') { "" } else { "," };
+        let _ = write!(json, "{comma}{{\"from\":\"{}\",\"text\":\"", author.name());
+        escape(&mut json, text);
+        json.push_str("\"}");
+    }
     let _ = write!(
         json,
-        "\"}}],\"handles\":[],\"warrants\":[],\"grant\":{},\"budget\":{{\"calls\":{}}}}}",
+        "],\"handles\":[],\"warrants\":[],\"grant\":{},\"budget\":{{\"calls\":{}}}}}",
         grant.summary(),
         grant.calls
     );
@@ -240,8 +246,8 @@ mod tests {
     fn input_is_what_the_abi_says() {
         let grant = Grant::parse(GRANT).unwrap();
         assert_eq!(
-            input("say \"a\\b\"\n", &grant),
-            "{\"v\":1,\"messages\":[{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"}],\
+            input(&["be brief"], "say \"a\\b\"\n", &grant),
+            "{\"v\":1,\"messages\":[{\"from\":\"package\",\"text\":\"be brief\"},{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"}],\
              \"handles\":[],\"warrants\":[],\
              \"grant\":{\"primitives\":[\"clock_read\"],\"paths\":[],\"hosts\":[],\"tools\":[]},\"budget\":{\"calls\":7}}"
         );

@@ -47,6 +47,7 @@ fn ends(code: u32) -> Vec<(Kind, u8, u16, String)> {
     let order = Order {
         id: [1; 32],
         task: "x",
+        texts: &[],
         grant: Arc::new(Grant::parse("version = 1\nprimitives = [\"clock_read\"]\n").unwrap()),
         room: Room { journal: 0, memory: 1 << 20, held: 1 << 20 },
         platform: Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap()),
