@@ -9,12 +9,11 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use synapse_abi::limits::REPLY;
-use synapse_boundary::Sink;
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
 use synapse_host::engine::{Program, Wasmtime};
 use synapse_kernel::admit::admit;
 use synapse_kernel::engine::Engine as _;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::task::HELD_BYTES;
 use synapse_kernel::verify::Reader;

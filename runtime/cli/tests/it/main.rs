@@ -13,6 +13,7 @@ mod help;
 mod kill;
 mod locks;
 mod new;
+mod redteam;
 mod run;
 mod screen;
 mod state;
