@@ -84,11 +84,6 @@ impl Pattern {
 /// How the names of a tree compare.
 pub(super) type Key = fn(&str) -> Cow<'_, str>;
 
-/// Names as they are.
-pub(super) fn exactly(name: &str) -> Cow<'_, str> {
-    Cow::Borrowed(name)
-}
-
 /// Things by name.
 #[derive(Debug, Default)]
 pub(super) struct Named<T> {
