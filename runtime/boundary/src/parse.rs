@@ -205,8 +205,7 @@ impl<'s> Parser<'s> {
         }
         let name = self.since(start);
         self.eat("\"")?;
-        self.at_most(limits::TEXT, name.len());
-        Ok(Argument::Text(Text(name)))
+        Ok(self.literal(Type::Name, Text(name)))
     }
 
     fn content(&mut self) -> Result<Content<'s>, Refusal> {
