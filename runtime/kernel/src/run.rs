@@ -211,10 +211,10 @@ fn input(texts: &[&str], line: &str, grant: &Grant) -> String {
     let mut json = String::new();
     // Writing to a String cannot fail.
     let _ = write!(json, "{{\"v\":{},\"messages\":[", turn::VERSION);
-    let package = texts.iter().map(|text| (turn::Author::Package, *text));
-    for (author, text) in package.chain([(turn::Author::Human, line)]) {
+    let package = texts.iter().map(|text| (turn::PACKAGE, *text));
+    for (author, text) in package.chain([(turn::HUMAN, line)]) {
         let comma = if json.ends_with('[') { "" } else { "," };
-        let _ = write!(json, "{comma}{{\"from\":\"{}\",\"text\":\"", author.name());
+        let _ = write!(json, "{comma}{{\"from\":\"{author}\",\"text\":\"");
         escape(&mut json, text);
         json.push_str("\"}");
     }
