@@ -21,13 +21,16 @@
 extern crate alloc;
 
 pub mod capability;
+pub mod cite;
 pub mod gates;
 pub mod label;
+pub mod link;
 mod parse;
 pub mod path;
 pub mod protected;
 pub mod record;
 pub mod scope;
+pub mod select;
 pub mod sentence;
 pub mod target;
 pub mod url;
