@@ -97,6 +97,8 @@ pub struct Verdict<'s> {
     pub(crate) raw: &'s [u8],
     pub(crate) task: u64,
     pub(crate) justification: Label,
+    /// The record that it rests on.
+    pub(crate) cause: Option<u64>,
     pub(crate) finding: Finding<'s>,
 }
 
@@ -144,15 +146,15 @@ impl<'s> Verdict<'s> {
 /// refusal that stands unless a human says yes; no permission can be made of it.
 ///
 /// ```compile_fail,E0308
-/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
-/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
-///     let _ = log.commit(question, facts, 0);
+/// # use synapse_boundary::{Decided, Facts, Recorder, commit, gates::Question};
+/// fn permit(log: &mut impl Recorder, facts: &impl Facts, question: Question<'_>) {
+///     let _ = commit(question, log, facts, 0);
 /// }
 /// ```
 /// ```
-/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
-/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
-///     let _ = log.commit(Decided::Ask(question).unasked(), facts, 0);
+/// # use synapse_boundary::{Decided, Facts, Recorder, commit, gates::Question};
+/// fn permit(log: &mut impl Recorder, facts: &impl Facts, question: Question<'_>) {
+///     let _ = commit(Decided::Ask(question).unasked(), log, facts, 0);
 /// }
 /// ```
 #[derive(Debug)]
@@ -196,11 +198,11 @@ pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> De
         Ok(sentence) => sentence,
         Err(refusal) => {
             let (justification, finding) = (request.mark.label(), Finding::Unreadable(refusal));
-            return Decided::Final(Verdict { raw, task, justification, finding });
+            return Decided::Final(Verdict { raw, task, justification, cause: None, finding });
         }
     };
     let justification = justification(sentence.asked(), &request, facts);
-    let verdict = |finding| Verdict { raw, task, justification, finding };
+    let verdict = |finding| Verdict { raw, task, justification, cause: None, finding };
     let Sentence::Call(call) = sentence else {
         let refusal = covered(sentence.asked(), &request, facts).err();
         let refusal = refusal.unwrap_or_else(|| unminted(request.mark));

@@ -40,5 +40,5 @@ pub use gates::{Decided, Facts, Findings, Held, Request, Verdict, decide, examin
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
 pub use parse::parse;
 pub use path::NormalPath;
-pub use record::{Authorized, Log, Opened, Sink};
+pub use record::{Authorized, Entry, Opened, Recorder, commit};
 pub use scope::{Rights, Scope};

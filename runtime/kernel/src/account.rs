@@ -13,8 +13,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use synapse_boundary::Secrecy;
-use synapse_boundary::record::{Kind, tag};
 
+use crate::record::{Kind, tag};
 use crate::verify::{Broken, Reader, Record};
 use crate::{explain, render, words};
 

@@ -21,13 +21,13 @@ use core::time::Duration;
 
 use spin::Mutex;
 use synapse_abi::{limits, turn};
-use synapse_boundary::record::{Durability, Event, Kind, SinkFailed, tag};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
+use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
 /// What a run is made of.

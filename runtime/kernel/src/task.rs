@@ -20,16 +20,16 @@ use synapse_abi::code::Fault;
 use synapse_abi::limits::REPLY;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
-use synapse_boundary::record::{Durability, Event, Kind, tag};
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
-    Verdict, decide,
+    Facts, Held, Integrity, Label, Labelled, Mark, NormalPath, Opened, Request, Table, Verdict,
+    commit, decide,
 };
 use synapse_primitives::{Executed, Platform, execute};
 
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
+use crate::record::{Durability, Event, Kind, Log, Sink, tag};
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -161,7 +161,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let opened = self.log.lock().commit(verdict, &self.stores, self.platform.now_ms());
+        let opened = commit(verdict, &mut *self.log.lock(), &self.stores, self.platform.now_ms());
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
             Ok(Opened::Refused(refused)) => {

@@ -2,9 +2,9 @@
 //! what comes next. `examine` says the same (see `agree::outcome`).
 
 use synapse_abi::registry::{Kind, REGISTRY, Rights};
+use synapse_boundary::Integrity;
 use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
-use synapse_boundary::{Integrity, Log};
 
 use crate::agree::{Tape, outcome};
 use crate::world::{Limit, NetEntry, Outcome, Stamp, ToolEntry, Value, World};
@@ -117,7 +117,7 @@ fn code(sentence: &[u8], changes: &[Change]) -> u16 {
     for change in changes {
         change(&mut world);
     }
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
+    let mut log = Tape::default();
     match outcome(&mut log, &world, sentence).0 {
         Outcome::Permitted => 0,
         Outcome::Question(code) | Outcome::Refused(code) => code,
