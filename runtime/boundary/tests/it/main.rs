@@ -8,6 +8,7 @@
 
 mod agree;
 mod attacks;
+mod cite;
 mod grammar;
 mod invariants;
 mod model;
