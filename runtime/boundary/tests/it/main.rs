@@ -15,6 +15,7 @@ mod model;
 mod names;
 mod order;
 mod random;
+mod select;
 mod sentences;
 mod url;
 mod world;
