@@ -33,7 +33,8 @@ pub trait Names {
     fn exists(&self, path: &str) -> bool;
     /// Who bears this bare name (NFC, case-folded).
     fn bearer(&self, name: &str) -> Bearer<'_>;
-    /// Guest root and host path of each mount, both absolute and normal.
+    /// Guest root and host path of each mount, both absolute and normal; the host
+    /// path is empty where the board has none.
     fn mounts(&self) -> &[(String, String)];
 }
 
@@ -156,7 +157,8 @@ impl Wanted<'_> {
             Self::Number(number, nouns) => {
                 let plain = text.trim_matches(is_currency);
                 let is_money = plain.len() < text.len() || is_money(before) || is_money(after);
-                Decimal::parse(plain).is_some_and(|value| Decimal::parse(number) == Some(value))
+                !plain.ends_with('.')
+                    && Decimal::parse(plain).is_some_and(|it| Decimal::parse(number) == Some(it))
                     && (is_money || has_noun(number, nouns))
             }
             Self::Text(wanted, nouns) => same(text, wanted) && has_noun(wanted, nouns),
@@ -256,25 +258,25 @@ fn bearer<'n>(text: &str, names: &'n dyn Names) -> Bearer<'n> {
 }
 
 /// The guest paths that a text may stand for: guest form, host form, or relative
-/// to the root of a mount.
+/// to the root of a mount. None climbs, since that would swallow the words before.
 fn readings(text: &str, names: &dyn Names) -> Vec<String> {
-    let normal = |path: String| NormalPath::parse(path.into()).ok();
+    let normal = |path: String| Some(NormalPath::parse(path.into()).ok()?.as_str().to_string());
+    if text.split('/').any(|component| component == "..") {
+        return Vec::new();
+    }
     let absolute = normal(text.to_string());
     let mut paths = Vec::new();
     for (guest, host) in names.mounts() {
         let rest = match &absolute {
-            Some(path) => below(path.as_str(), host).map(ToString::to_string),
+            Some(_) if host.is_empty() => None,
+            Some(path) => below(path, host).map(ToString::to_string),
             None => (!text.starts_with('/')).then(|| format!("/{text}")),
         };
-        let path = rest.and_then(|rest| normal(format!("{guest}{rest}")));
-        // A relative one may climb.
-        paths.extend(path.filter(|path| below(path.as_str(), guest).is_some()));
+        paths.extend(rest.and_then(|rest| normal(format!("{guest}{rest}"))));
     }
-    paths.extend(absolute.filter(|path| {
-        paths.is_empty()
-            || names.mounts().iter().any(|(guest, _)| below(path.as_str(), guest).is_some())
-    }));
-    let mut paths: Vec<String> = paths.iter().map(|path| path.as_str().to_string()).collect();
+    let is_inside =
+        |path: &str| names.mounts().iter().any(|(guest, _)| below(path, guest).is_some());
+    paths.extend(absolute.filter(|path| paths.is_empty() || is_inside(path)));
     paths.sort_unstable();
     paths.dedup();
     paths

@@ -8,12 +8,14 @@
 
 mod agree;
 mod attacks;
+mod cite;
 mod grammar;
 mod invariants;
 mod model;
 mod names;
 mod order;
 mod random;
+mod select;
 mod sentences;
 mod url;
 mod world;
