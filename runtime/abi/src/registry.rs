@@ -187,6 +187,14 @@ macro_rules! registry {
         #[repr(u8)]
         pub enum Primitive { $(#[doc = $summary] $primitive,)* }
 
+        impl Primitive {
+            /// The primitive with this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$primitive),)* _ => None }
+            }
+        }
+
         /// The registry, in order of id.
         pub static REGISTRY: [Row; COUNT] = [$(Row {
             primitive: Primitive::$primitive,
@@ -294,12 +302,6 @@ impl Primitive {
     #[must_use]
     pub fn from_id(id: u8) -> Option<Self> {
         REGISTRY.get(usize::from(id)).map(|row| row.primitive)
-    }
-
-    /// The primitive with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        REGISTRY.iter().find(|row| row.name == name).map(|row| row.primitive)
     }
 
     /// Its id: what a record holds.

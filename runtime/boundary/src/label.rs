@@ -126,26 +126,21 @@ impl Origin {
         self.records.iter().flatten().map(|record| record.get().saturating_sub(1))
     }
 
-    fn join(self, other: Self) -> Self {
+    fn join(mut self, other: Self) -> Self {
         if other.records[0].is_none() || self == other {
             return self;
         }
-        let mut out = Self::NONE;
-        let mut left = self.records.into_iter().flatten().peekable();
-        let mut right = other.records.into_iter().flatten().peekable();
-        for slot in &mut out.records {
-            let next = match (left.peek(), right.peek()) {
-                (Some(a), Some(b)) if a <= b => left.next(),
-                (Some(_), None) => left.next(),
-                (_, Some(_)) => right.next(),
-                (None, None) => break,
-            };
-            if right.peek() == next.as_ref() {
-                right.next();
+        for mut record in other.records.into_iter().flatten().map(Some) {
+            for slot in &mut self.records {
+                if *slot == record {
+                    break;
+                }
+                if slot.is_none() || *slot > record {
+                    core::mem::swap(slot, &mut record);
+                }
             }
-            *slot = next;
         }
-        out
+        self
     }
 }
 

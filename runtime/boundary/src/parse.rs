@@ -15,7 +15,6 @@
 //! exist (gate 2); whether a path is normal (gate 4).
 
 mod json;
-mod name;
 
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
@@ -24,7 +23,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
 use crate::url::{Host, Url};
 use json::References;
-pub(crate) use json::{Elements, Members, after_plain, is_json};
+pub(crate) use json::{after_plain, elements, is_json, members};
 
 /// Parses one sentence.
 ///
@@ -113,7 +112,7 @@ impl<'s> Parser<'s> {
         let letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'_' | b'0'..=b'9');
         let name = self.run(letter)?;
         self.eat("\"")?;
-        name::primitive(name).ok_or(Refusal::NoSuchPrimitive)
+        Primitive::from_name(name).ok_or(Refusal::NoSuchPrimitive)
     }
 
     /// The `arguments` object: those of the row that are `wanted`, in its order.
@@ -262,23 +261,34 @@ impl<'s> Parser<'s> {
         self.at_most(limits::HELD, self.held.into());
     }
 
-    /// An array of one or more, counted.
+    /// An array of one or more.
     fn list(
         &mut self,
         most: usize,
         item: impl Fn(&mut Self) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        self.eat("[")?;
+        let count = self.series("[", "]", item)?;
+        self.at_most(most, count);
+        if count > 0 { Ok(()) } else { Err(Refusal::Malformed) }
+    }
+
+    /// Items with commas between them, and how many.
+    fn series(
+        &mut self,
+        open: &str,
+        close: &str,
+        item: impl Fn(&mut Self) -> Result<(), Refusal>,
+    ) -> Result<usize, Refusal> {
+        self.eat(open)?;
         let mut count = 0_usize;
-        loop {
+        while !self.take(close) {
+            if count > 0 {
+                self.eat(",")?;
+            }
             item(self)?;
             count = count.saturating_add(1);
-            if !self.take(",") {
-                break;
-            }
         }
-        self.at_most(most, count);
-        self.eat("]")
+        Ok(count)
     }
 
     /// Notes that something of the grammar is over its limit.

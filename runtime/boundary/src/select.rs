@@ -16,7 +16,7 @@ use alloc::borrow::Cow;
 use alloc::format;
 use core::cmp::Ordering;
 
-use crate::parse::{Elements, Members, is_json};
+use crate::parse::{elements, is_json, members};
 use crate::scope::Decimal;
 use crate::sentence::Text;
 
@@ -35,7 +35,7 @@ pub enum Taken<'r> {
 #[must_use]
 pub fn resolve<'r>(selector: &str, reply: &'r [u8], directory: Option<&str>) -> Option<Taken<'r>> {
     let reply = str::from_utf8(reply).ok().filter(|reply| is_json(reply))?;
-    let mut records = Elements::new(reply).filter(|record| {
+    let mut records = elements(reply).filter(|record| {
         conditions(selector).all(|(name, how, literal)| {
             field(record, &name).is_some_and(|value| match how {
                 // A quote ends a string, so what precedes the last one is its prefix.
@@ -66,15 +66,15 @@ pub fn literals(selector: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
 }
 
 fn conditions(selector: &str) -> impl Iterator<Item = (Cow<'_, str>, &str, &str)> {
-    Elements::new(field(selector, "where").unwrap_or_default()).filter_map(|condition| {
-        let mut parts = Elements::new(condition);
+    elements(field(selector, "where").unwrap_or_default()).filter_map(|condition| {
+        let mut parts = elements(condition);
         Some((text(parts.next()?)?, parts.next()?, parts.next()?))
     })
 }
 
 /// The one record that comes first in an order, `["max",field]` or `["min",field]`.
 fn foremost<'r>(order: &str, records: impl Iterator<Item = &'r str>) -> Option<&'r str> {
-    let mut parts = Elements::new(order);
+    let mut parts = elements(order);
     let first = if parts.next()? == "\"max\"" { Ordering::Greater } else { Ordering::Less };
     let name = text(parts.next()?)?;
     let mut best: Option<(Key<'_>, Option<&str>)> = None;
@@ -113,7 +113,7 @@ impl<'r> Key<'r> {
 
 /// The value of a key that stands once.
 fn field<'j>(object: &'j str, name: &str) -> Option<&'j str> {
-    let mut values = Members::new(object).filter(|(key, _)| *key.decode() == *name);
+    let mut values = members(object).filter(|(key, _)| *key.decode() == *name);
     values.next().filter(|_| values.next().is_none()).map(|(_, value)| value)
 }
 

@@ -242,9 +242,13 @@ pub struct Content<'s>(pub(crate) &'s str);
 
 impl<'s> Content<'s> {
     /// Its pieces in order.
-    #[must_use]
-    pub fn pieces(self) -> Pieces<'s> {
-        Pieces(Parser::new(self.0.strip_prefix("{\"parts\":[").unwrap_or(self.0)))
+    pub fn pieces(self) -> impl Iterator<Item = Piece<'s>> {
+        let mut parser = Parser::new(self.0.strip_prefix("{\"parts\":[").unwrap_or(self.0));
+        core::iter::from_fn(move || {
+            let piece = parser.piece().ok();
+            parser.take(",");
+            piece
+        })
     }
 }
 
@@ -255,18 +259,4 @@ pub enum Piece<'s> {
     Text(Text<'s>),
     /// A held value.
     Held(u64),
-}
-
-/// The pieces of a Content.
-#[derive(Clone, Debug)]
-pub struct Pieces<'s>(Parser<'s>);
-
-impl<'s> Iterator for Pieces<'s> {
-    type Item = Piece<'s>;
-
-    fn next(&mut self) -> Option<Piece<'s>> {
-        let piece = self.0.piece().ok();
-        self.0.take(",");
-        piece
-    }
 }

@@ -41,36 +41,21 @@ impl<'s> Parser<'s> {
     /// An object, itself one of `levels`.
     fn object(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
-        self.eat("{")?;
-        if self.take("}") {
-            return Ok(());
-        }
-        loop {
+        let member = |parser: &mut Self| {
             // One `$` at the beginning of a key is the language's own.
-            if self.string()?.raw().strip_prefix('$').is_some_and(|key| !key.starts_with('$')) {
+            if parser.string()?.raw().strip_prefix('$').is_some_and(|key| !key.starts_with('$')) {
                 return Err(Refusal::Malformed);
             }
-            self.eat(":")?;
-            self.value(inner, references)?;
-            if !self.take(",") {
-                return self.eat("}");
-            }
-        }
+            parser.eat(":")?;
+            parser.value(inner, references)
+        };
+        self.series("{", "}", member).map(|_| ())
     }
 
     /// An array, itself one of `levels`.
     fn array(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
-        self.eat("[")?;
-        if self.take("]") {
-            return Ok(());
-        }
-        loop {
-            self.value(inner, references)?;
-            if !self.take(",") {
-                return self.eat("]");
-            }
-        }
+        self.series("[", "]", |parser| parser.value(inner, references)).map(|_| ())
     }
 
     /// A value with room for `levels` of nesting.
@@ -181,42 +166,19 @@ pub(crate) fn is_json(text: &str) -> bool {
 
 /// The members of an object that was parsed: keys as they are meant, values as
 /// they stand.
-#[derive(Clone, Debug)]
-pub(crate) struct Members<'s>(Parser<'s>);
+pub(crate) fn members(object: &str) -> impl Iterator<Item = (Text<'_>, &str)> {
+    let mut parser = Parser::new(object.strip_prefix('{').unwrap_or_default());
+    core::iter::from_fn(move || {
+        let key = parser.string().ok()?.raw();
+        parser.take(":");
+        Some((Text(key.strip_prefix('$').unwrap_or(key)), parser.element()?))
+    })
+}
 
 /// The elements of an array that was parsed, as they stand.
-#[derive(Clone, Debug)]
-pub(crate) struct Elements<'s>(Parser<'s>);
-
-impl<'s> Members<'s> {
-    pub(crate) fn new(object: &'s str) -> Self {
-        Self(Parser::new(object.strip_prefix('{').unwrap_or_default()))
-    }
-}
-
-impl<'s> Elements<'s> {
-    pub(crate) fn new(array: &'s str) -> Self {
-        Self(Parser::new(array.strip_prefix('[').unwrap_or_default()))
-    }
-}
-
-impl<'s> Iterator for Members<'s> {
-    type Item = (Text<'s>, &'s str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let key = self.0.string().ok()?.raw();
-        self.0.take(":");
-        let value = self.0.element()?;
-        Some((Text(key.strip_prefix('$').unwrap_or(key)), value))
-    }
-}
-
-impl<'s> Iterator for Elements<'s> {
-    type Item = &'s str;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.element()
-    }
+pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
+    let mut parser = Parser::new(array.strip_prefix('[').unwrap_or_default());
+    core::iter::from_fn(move || parser.element())
 }
 
 impl<'s> Parser<'s> {

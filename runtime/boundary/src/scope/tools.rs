@@ -15,7 +15,7 @@ use core::ops::RangeInclusive;
 use synapse_abi::code::Refusal;
 
 use crate::gates::Facts;
-use crate::parse::{Elements, Members};
+use crate::parse::{elements, members};
 use crate::scope::Terms;
 use crate::sentence::Text;
 
@@ -80,7 +80,7 @@ impl Tool {
     /// Whether the arguments are inside the limits.
     pub(crate) fn check(&self, arguments: &str, facts: &impl Facts) -> Result<(), Refusal> {
         let sound = |(name, limit): &(String, Limit)| {
-            let mut given = Members::new(arguments)
+            let mut given = members(arguments)
                 .filter(|(key, _)| *key.decode() == **name)
                 .map(|(_, value)| limit.admits(value, facts))
                 .peekable();
@@ -95,7 +95,7 @@ impl Limit {
         if !value.starts_with('[') {
             return self.admits_one(value, facts);
         }
-        let mut elements = Elements::new(value).peekable();
+        let mut elements = elements(value).peekable();
         elements.peek().is_some() && elements.all(|element| self.admits_one(element, facts))
     }
 
