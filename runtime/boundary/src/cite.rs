@@ -27,15 +27,22 @@ use crate::protected::is_protected;
 use crate::scope::{Decimal, Pattern, Reach};
 use crate::sentence::Text;
 
-/// What the kernel's index knows about names inside the granted mounts.
+/// What the kernel's index knows about names inside the granted mounts. One that
+/// says no more knows of none.
 pub trait Names {
     /// Whether the index has something at this normal guest path.
-    fn exists(&self, path: &str) -> bool;
+    fn exists(&self, _path: &str) -> bool {
+        false
+    }
     /// Who bears this bare name (NFC, case-folded).
-    fn bearer(&self, name: &str) -> Bearer<'_>;
+    fn bearer(&self, _name: &str) -> Bearer<'_> {
+        Bearer::Nobody
+    }
     /// Guest root and host path of each mount, both absolute and normal; the host
     /// path is empty where the board has none.
-    fn mounts(&self) -> &[(String, String)];
+    fn mounts(&self) -> &[(String, String)] {
+        &[]
+    }
 }
 
 /// Which granted files bear a bare name.
@@ -73,9 +80,19 @@ pub enum Wanted<'a> {
 /// where a longer name that exists stands in the same place.
 #[must_use]
 pub fn cite(line: &str, wanted: Wanted<'_>, names: &dyn Names) -> Option<Range<usize>> {
+    cite_from(line, 0, wanted, names)
+}
+
+/// As [`cite`], for the first place that begins at a byte of the line or after it.
+pub(crate) fn cite_from(
+    line: &str,
+    from: usize,
+    wanted: Wanted<'_>,
+    names: &dyn Names,
+) -> Option<Range<usize>> {
     let tokens: Vec<Token> = tokens(line).collect();
-    runs(line, &tokens, wanted.width(names))
-        .find(|run| wanted.is_named(line, run, names) && !is_outdone(line, &tokens, run, names))
+    let mut runs = runs(line, &tokens, wanted.width(names)).filter(|run| run.start >= from);
+    runs.find(|run| wanted.is_named(line, run, names) && !is_outdone(line, &tokens, run, names))
 }
 
 /// Where the line names a scalar of JSON: a string or a number; nothing names

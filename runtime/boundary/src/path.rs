@@ -89,6 +89,12 @@ impl<'s> NormalPath<'s> {
         Components(self.path.get(1..).unwrap_or_default())
     }
 
+    /// What of it is below another path; `None` where it lies elsewhere.
+    pub(crate) fn below(&self, above: &NormalPath<'_>) -> Option<Components<'_>> {
+        let mut rest = self.components();
+        above.components().all(|name| rest.next() == Some(name)).then_some(rest)
+    }
+
     /// The same path, independent of the sentence it stood in.
     #[must_use]
     pub fn into_owned(self) -> NormalPath<'static> {

@@ -133,14 +133,13 @@ impl<'s> Call<'s> {
     /// The JSON value of the argument at this place, as it stands.
     #[must_use]
     pub fn span(&self, place: usize) -> &'s str {
-        self.asked.raw.get(self.range(place)).unwrap_or_default()
+        self.asked.span(place)
     }
 
     /// Where in the sentence that JSON value stands; empty past the end.
     #[must_use]
     pub fn range(&self, place: usize) -> Range<usize> {
-        let (start, end) = self.asked.ranges.get(place).copied().unwrap_or_default();
-        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
+        self.asked.range(place)
     }
 }
 
@@ -153,8 +152,17 @@ impl Warrant<'_> {
 }
 
 impl<'s> Asked<'s> {
-    fn argument(&self, place: usize) -> Argument<'s> {
+    pub(crate) fn argument(&self, place: usize) -> Argument<'s> {
         self.arguments.get(place).copied().unwrap_or(Argument::Absent)
+    }
+
+    pub(crate) fn span(&self, place: usize) -> &'s str {
+        self.raw.get(self.range(place)).unwrap_or_default()
+    }
+
+    fn range(&self, place: usize) -> Range<usize> {
+        let (start, end) = self.ranges.get(place).copied().unwrap_or_default();
+        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn held(&self) -> Held<'s> {
@@ -178,6 +186,13 @@ pub struct Held<'s> {
     left: u8,
 }
 
+impl<'s> Held<'s> {
+    /// Those that a part of a sentence names.
+    pub(crate) fn within(part: &'s str) -> Self {
+        Self { rest: part, left: u8::MAX }
+    }
+}
+
 impl Iterator for Held<'_> {
     type Item = u64;
 
@@ -193,6 +208,11 @@ impl Iterator for Held<'_> {
             }
         }
     }
+}
+
+/// The number of the held value that a Json value is.
+pub(crate) fn reference(value: &str) -> Option<u64> {
+    value.strip_prefix("{\"$held\":")?.strip_suffix('}')?.parse().ok()
 }
 
 /// A literal string, as it stands between its quotes.

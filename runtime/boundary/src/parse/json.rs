@@ -192,6 +192,16 @@ impl<'s> Parser<'s> {
     }
 }
 
+/// Every string of a part of a sentence, keys too.
+pub(crate) fn strings(part: &str) -> impl Iterator<Item = Text<'_>> {
+    let mut parser = Parser::new(part);
+    core::iter::from_fn(move || {
+        // A quote inside a string is escaped, so this one begins a string.
+        parser.rest = parser.rest.get(parser.rest.find('"')?..)?;
+        parser.string().ok()
+    })
+}
+
 /// What follows the plain characters at the beginning of `text`.
 pub(crate) fn after_plain(text: &str) -> &str {
     let mut bytes = text.as_bytes();

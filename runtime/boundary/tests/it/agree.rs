@@ -6,7 +6,7 @@ use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Primitive, REGISTRY};
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::{
-    Decided, Entry, Facts, Label, Mark, Opened, Recorder, commit, decide, examine,
+    Decided, Entry, Facts, Label, Mark, Opened, Recorder, Warrants, commit, decide, examine,
 };
 
 use crate::model::{grammar, judge};
@@ -38,14 +38,15 @@ pub(crate) fn outcome(log: &mut Tape, world: &World, raw: &[u8]) -> (Outcome, La
     let findings = examine(request, world, raw);
     let decided = decide(request, world, raw);
     let asked = match &decided {
-        Decided::Ask(question) => Some(question.refusal()),
+        Decided::Ask(question) => question.refusals().next(),
         Decided::Final(_) => None,
     };
     let before = log.records;
-    let opened = commit(decided.unasked(), log, world, 0).unwrap();
+    let opened = commit(decided.unasked(), log, &mut Warrants::default(), world, 0).unwrap();
     assert_eq!(log.records, before + 1, "one record");
     let (code, outcome, label) = match (asked, opened) {
         (None, Opened::Permitted(call)) => (0, Outcome::Permitted, call.justification()),
+        (None, Opened::Minted(_)) => (0, Outcome::Minted, Label::SYSTEM),
         (None, Opened::Refused(refused)) => {
             (refused.refusal.number(), Outcome::Refused(refused.refusal.number()), refused.label)
         }
@@ -53,7 +54,9 @@ pub(crate) fn outcome(log: &mut Tape, world: &World, raw: &[u8]) -> (Outcome, La
             assert_eq!(asked, refused.refusal);
             (asked.number(), Outcome::Question(asked.number()), refused.label)
         }
-        (Some(_), Opened::Permitted(_)) => unreachable!("a question permits nothing"),
+        (Some(_), Opened::Permitted(_) | Opened::Minted(_)) => {
+            unreachable!("a question permits nothing")
+        }
     };
     let first = findings.gates.iter().flatten().find_map(|gate| gate.err());
     assert_eq!(first.map_or(0, Refusal::number), code, "the first gate that says no");
@@ -78,6 +81,7 @@ fn run(seed: u64) -> HashMap<(Outcome, &'static str), usize> {
         // What the kernel alone decides says nothing of what anybody wrote.
         let kernel = match got {
             Outcome::Permitted => false,
+            Outcome::Minted => true,
             Outcome::Refused(code) | Outcome::Question(code) => {
                 let parsed = grammar(&sentence, raw.len()).is_ok();
                 sentence.references().is_empty() || !parsed || code::gate(code) == Some(2)
@@ -122,7 +126,7 @@ fn agree(seed: u64) {
         }
     }
     let known = |outcome| match outcome {
-        Outcome::Permitted => true,
+        Outcome::Permitted | Outcome::Minted => true,
         Outcome::Question(code) | Outcome::Refused(code) => REFUSALS.contains(&code),
     };
     assert_eq!(count(&|outcome, _| !known(outcome)), 0);

@@ -2,10 +2,10 @@
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Just;
-use synapse_boundary::record::SinkFailed;
+use synapse_boundary::record::{Refused, SinkFailed};
 use synapse_boundary::{
     Decided, Entry, Facts, Findings, Integrity, Label, Mark, Opened, Origin, Recorder, Secrecy,
-    commit, decide, examine,
+    Warrants, commit, decide, examine,
 };
 
 use crate::agree::{Tape, outcome};
@@ -111,10 +111,13 @@ fn i3_a_verdict_stays_closed_where_its_record_was_not_taken() {
     let open = |sentence: &'static [u8], room| {
         let mut log = Few(room, Vec::new());
         let verdict = decide(request, &world, sentence).unasked();
-        let opened = commit(verdict, &mut log, &world, 0).map(|opened| match opened {
-            Opened::Permitted(authorized) => authorized.record(),
-            Opened::Refused(refused) => refused.record,
-        });
+        let opened =
+            commit(verdict, &mut log, &mut Warrants::default(), &world, 0).map(
+                |opened| match opened {
+                    Opened::Permitted(authorized) => authorized.record(),
+                    Opened::Refused(Refused { record, .. }) | Opened::Minted(record) => record,
+                },
+            );
         (opened, log.1.len())
     };
     for sentence in [CLOCK, b""] {
@@ -196,7 +199,8 @@ fn i9_a_permission_names_only_paths_that_the_scope_covers() {
         let sentence = random.sentence(&world).write();
         let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
         let verdict = decide(world.request(&mark, &scope), &world, &sentence).unasked();
-        let opened = commit(verdict, &mut Tape::default(), &world, 0).unwrap();
+        let opened =
+            commit(verdict, &mut Tape::default(), &mut Warrants::default(), &world, 0).unwrap();
         let Opened::Permitted(call) = opened else { continue };
         let rows = call.call().primitive().row().arguments.iter();
         for (place, row) in rows.enumerate() {
@@ -248,7 +252,7 @@ fn i18_equal_worlds_decide_alike_to_the_byte() {
             let mut log = Few(1, Vec::new());
             let decided = decide(request, &world, &sentence);
             let asks = matches!(decided, Decided::Ask(_));
-            commit(decided.unasked(), &mut log, &world, 0).unwrap();
+            commit(decided.unasked(), &mut log, &mut Warrants::default(), &world, 0).unwrap();
             (asks, log.1)
         });
         assert_eq!(once, again, "asked twice");

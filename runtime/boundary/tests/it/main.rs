@@ -18,4 +18,5 @@ mod random;
 mod select;
 mod sentences;
 mod url;
+mod warrants;
 mod world;

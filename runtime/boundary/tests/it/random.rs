@@ -5,7 +5,7 @@ use synapse_abi::code::Fault;
 use synapse_abi::registry::{Argument, Kind, Primitive, REGISTRY, Rights, Role, Row, Type};
 use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
-use synapse_boundary::{Integrity, Secrecy};
+use synapse_boundary::{Integrity, Secrecy, Warrants};
 
 use crate::names::{BAD, HOSTS, NAMES, NETS, STEPS, URLS, WRONG_HOSTS, WRONG_URLS};
 use crate::sentences::Random;
@@ -76,6 +76,8 @@ impl Random {
             journal_room: self.pick(&[0, 0, 1, 1 << 20]),
             own: if self.one_in(2) { self.some(PATHS, 3) } else { Vec::new() },
             table,
+            lines: Vec::new(),
+            warrants: Warrants::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use synapse_boundary::gates::{Facts, Held, Request};
 use synapse_boundary::scope::{
     Decimal, Effect, HostPattern, Method, Net, Pattern, Rights, Scope, Terms, Tool,
 };
-use synapse_boundary::{Integrity, Label, Mark, NormalPath, Origin, Secrecy};
+use synapse_boundary::{Integrity, Label, Mark, Names, NormalPath, Origin, Secrecy, Warrants};
 
 use crate::names;
 
@@ -17,6 +17,7 @@ use crate::names;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
     Permitted,
+    Minted,
     /// All that is missing is a human's yes; else this refusal stands.
     Question(u16),
     Refused(u16),
@@ -41,6 +42,9 @@ pub(crate) struct World {
     pub(crate) own: Vec<&'static str>,
     /// Where the open handles, and some that were closed, really are.
     pub(crate) table: Table,
+    /// What the human typed.
+    pub(crate) lines: Vec<String>,
+    pub(crate) warrants: Warrants,
 }
 
 /// A label without origin.
@@ -181,8 +185,9 @@ impl World {
         scope
     }
 
-    pub(crate) fn request<'a>(&'a self, mark: &'a Mark, scope: &'a Scope) -> Request<'a> {
-        Request { task: 7, mark, table: &self.table, scope, calls_left: self.calls_left }
+    pub(crate) fn request<'a>(&'a self, mark: &'a Mark, scope: &'a Scope) -> Request<'a, 'a> {
+        let Self { table, calls_left, warrants, lines, .. } = self;
+        Request { task: 7, mark, table, scope, calls_left: *calls_left, warrants, lines }
     }
 
     pub(crate) fn is_own(&self, path: &[String]) -> bool {
@@ -278,6 +283,8 @@ impl Limit {
     }
 }
 
+impl Names for World {}
+
 impl Facts for World {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let value = self.held.iter().find(|value| value.number == number)?;
@@ -286,6 +293,7 @@ impl Facts for World {
             bytes: &value.bytes,
             digest: [0; 32],
             fault: value.fault,
+            reply_of: None,
         })
     }
 

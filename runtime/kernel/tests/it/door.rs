@@ -10,6 +10,7 @@ use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed};
+use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
@@ -61,6 +62,8 @@ impl World {
         let task = Task::new(Parts {
             id: 3,
             mark: Label::new(mark, Secrecy::PROMPT, Origin::NONE),
+            lines: Vec::new(),
+            names: Arc::new(Mounts::default()),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             journal_room: 1 << 20,
             held_room: HELD_BYTES,
