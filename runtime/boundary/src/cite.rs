@@ -205,6 +205,12 @@ fn tokens(line: &str) -> impl Iterator<Item = Token> {
     })
 }
 
+/// Every token of a line with each of its bounds.
+pub(crate) fn words(line: &str) -> Vec<&str> {
+    let tokens: Vec<Token> = tokens(line).collect();
+    runs(line, &tokens, 1).filter_map(|run| line.get(run)).collect()
+}
+
 /// Every run of at most `most` tokens, with each of its bounds.
 fn runs(line: &str, tokens: &[Token], most: usize) -> impl Iterator<Item = Range<usize>> {
     let pairs = tokens.iter().enumerate().flat_map(move |(at, first)| {
@@ -379,6 +385,6 @@ const fn is_around(char: char) -> bool {
 }
 
 /// What may follow a token besides.
-const fn is_after(char: char) -> bool {
+pub(crate) const fn is_after(char: char) -> bool {
     is_around(char) || matches!(char, '.' | ',' | ';' | ':' | '!' | '?')
 }
