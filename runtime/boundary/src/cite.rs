@@ -74,6 +74,8 @@ pub enum Wanted<'a> {
     Number(&'a str, &'a str),
     /// Any other text, and what it is, for a text that is a short number.
     Text(&'a str, &'a str),
+    /// One of these words.
+    Word(&'a [&'a str]),
 }
 
 /// Where the line names what is wanted, in bytes; `None` where it does not, or
@@ -109,7 +111,7 @@ pub fn cite_scalar(line: &str, json: &str, noun: &str, names: &dyn Names) -> Opt
 /// the span of the target: a file may be called `delete`.
 #[must_use]
 pub fn verb_word(line: &str, says: &[&str], names: &dyn Names) -> Option<Range<usize>> {
-    says.iter().find_map(|word| cite(line, Wanted::Text(word, ""), names))
+    cite(line, Wanted::Word(says), names)
 }
 
 /// Whether a mount is the path or lies below it.
@@ -130,7 +132,7 @@ impl Wanted<'_> {
             Self::Path(wanted) => path(wanted.as_str()),
             Self::Pattern(wanted) => path(wanted),
             Self::Text(wanted, _) => blanks(wanted),
-            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) => 0,
+            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) | Self::Word(_) => 0,
         };
         most.saturating_add(1)
     }
@@ -179,6 +181,7 @@ impl Wanted<'_> {
                     && (is_money || has_noun(number, nouns))
             }
             Self::Text(wanted, nouns) => same(text, wanted) && has_noun(wanted, nouns),
+            Self::Word(words) => words.iter().any(|word| same(text, word)),
         }
     }
 }

@@ -247,6 +247,10 @@ pub(crate) fn mint(
     }
     let mut arguments = String::new();
     if let Argument::Json(json) = asked.argument(1) {
+        // No manifest says of which verb's records a selector may take one.
+        if Held::within(json).next().is_some() {
+            return Err(Refusal::Unsupported);
+        }
         let limits = entry(targets, request.scope).map_or(&[][..], |tool| &tool.limits);
         for (name, value) in members(json) {
             let mut limits = limits.iter().filter(|(limited, _)| *name.decode() == **limited);
@@ -307,16 +311,11 @@ impl<F: Facts> Search<'_, F> {
         if ty != Type::Path || listing != Some(Primitive::FsList) {
             return Err(Refusal::Unsupported);
         }
-        let (says, names) = (self.says, self.facts);
         for (name, literal) in literals(selector) {
-            self.value(literal, &name, Some(says))?;
+            self.value(literal, &name, Some(self.says))?;
         }
         if self.found.is_none() {
-            let word = |line: &str, from| {
-                let span = verb_word(line.get(from..)?, says, names)?;
-                Some(span.start.saturating_add(from)..span.end.saturating_add(from))
-            };
-            self.find(word, None)?;
+            self.cited(Wanted::Word(self.says), None)?;
         }
         Ok(Fixed::Selected(selector.into()))
     }
@@ -333,22 +332,13 @@ impl<F: Facts> Search<'_, F> {
         }
     }
 
-    fn cited(&mut self, wanted: Wanted<'_>, says: Option<&[&str]>) -> Result<(), Refusal> {
-        let names = self.facts;
-        self.find(|line, from| cite_from(line, from, wanted, names), says)
-    }
-
     /// Looks for a place, the newest line first, and beside it for one of the words
     /// that it `says`.
-    fn find(
-        &mut self,
-        find: impl Fn(&str, usize) -> Option<Range<usize>>,
-        says: Option<&[&str]>,
-    ) -> Result<(), Refusal> {
+    fn cited(&mut self, wanted: Wanted<'_>, says: Option<&[&str]>) -> Result<(), Refusal> {
         let mut refusal = Refusal::NotCited;
         for (line, text) in self.request.lines.iter().enumerate().rev() {
             let mut from = 0;
-            while let Some(span) = find(text, from) {
+            while let Some(span) = cite_from(text, from, wanted, self.facts) {
                 from = span.end;
                 let mut rest = [text.get(..span.start), text.get(span.end..)].into_iter().flatten();
                 let said = |says| rest.any(|rest| verb_word(rest, says, self.facts).is_some());
@@ -377,13 +367,13 @@ fn check_links(
     request: &Request<'_, '_>,
     facts: &impl Facts,
 ) -> Result<(), Refusal> {
-    let lines: Vec<&str> = request.lines.iter().map(String::as_str).collect();
-    let host = match targets {
-        [Some(Ok(Target::Url(url))), _] => match Url::parse(url)?.host() {
-            Host::Name(name) => Some(name.as_str()),
-            Host::V4(_) | Host::V6(_) => None,
-        },
-        _ => None,
+    let lines = request.lines;
+    let host = if let [Some(Ok(Target::Url(url))), _] = targets
+        && let Host::Name(name) = Url::parse(url)?.host()
+    {
+        Some(name.as_str())
+    } else {
+        None
     };
     let text = |number| {
         let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
@@ -401,11 +391,11 @@ fn check_links(
         if wanted.is_some_and(is_named) {
             return Ok(());
         }
-        vouched(text(number)?, host, &lines)
+        vouched(text(number)?, host, lines)
     };
     for (_, value) in asked.arguments() {
         if let Argument::Json(json) = value {
-            strings(json).try_for_each(|text| vouched(&text.decode(), host, &lines))?;
+            strings(json).try_for_each(|text| vouched(&text.decode(), host, lines))?;
             Held::within(json).try_for_each(whole)?;
         }
         let Argument::Content(content) = value else { continue };
@@ -423,7 +413,7 @@ fn check_links(
             all.try_reserve(piece.len()).map_err(|_| Refusal::Link)?;
             all.push_str(&piece);
         }
-        vouched(&all, host, &lines)?;
+        vouched(&all, host, lines)?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod attacks;
 mod cite;
 mod grammar;
 mod invariants;
+mod leave;
 mod link;
 mod model;
 mod names;

@@ -59,6 +59,9 @@ pub(crate) fn world() -> World {
         table,
         lines: Vec::new(),
         warrants: Warrants::default(),
+        leave: Vec::new(),
+        funded: Vec::new(),
+        mounts: Vec::new(),
     }
 }
 
@@ -120,7 +123,7 @@ fn code(sentence: &[u8], changes: &[Change]) -> u16 {
         change(&mut world);
     }
     let mut log = Tape::default();
-    match outcome(&mut log, &world, sentence).0 {
+    match outcome(&mut log, &mut world, sentence).0 {
         Outcome::Permitted | Outcome::Minted => 0,
         Outcome::Question(code) | Outcome::Refused(code) => code,
     }

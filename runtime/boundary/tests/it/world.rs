@@ -11,6 +11,7 @@ use synapse_boundary::scope::{
 };
 use synapse_boundary::{Integrity, Label, Mark, Names, NormalPath, Origin, Secrecy, Warrants};
 
+use crate::leave::{Funds, Leave};
 use crate::names;
 
 /// What comes of a sentence.
@@ -45,6 +46,10 @@ pub(crate) struct World {
     /// What the human typed.
     pub(crate) lines: Vec<String>,
     pub(crate) warrants: Warrants,
+    /// The same warrants, and what funded them.
+    pub(crate) leave: Vec<Leave>,
+    pub(crate) funded: Vec<Funds>,
+    pub(crate) mounts: Vec<(String, String)>,
 }
 
 /// A label without origin.
@@ -185,7 +190,7 @@ impl World {
         scope
     }
 
-    pub(crate) fn request<'a>(&'a self, mark: &'a Mark, scope: &'a Scope) -> Request<'a, 'a> {
+    pub(crate) fn request<'a, 's>(&'a self, mark: &'a Mark, scope: &'s Scope) -> Request<'a, 's> {
         let Self { table, calls_left, warrants, lines, .. } = self;
         Request { task: 7, mark, table, scope, calls_left: *calls_left, warrants, lines }
     }
@@ -227,6 +232,37 @@ impl World {
             Json::Bare(_) | Json::Uint(_) | Json::List(_) | Json::Object(_) | Json::Select(_) => {
                 None
             }
+        }
+    }
+
+    /// The text of a value, literal or held.
+    pub(crate) fn text_of<'a>(&'a self, value: &'a Json) -> Option<&'a str> {
+        self.read(value)
+    }
+
+    /// The bytes of a piece of content.
+    pub(crate) fn bytes(&self, value: &Json) -> Vec<u8> {
+        match value {
+            Json::Text(text) => text.clone().into_bytes(),
+            Json::Held(number) => {
+                let value = self.held.iter().find(|value| value.number == *number);
+                value.map(|value| value.bytes.clone()).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every text that stands in a value, keys and held ones too.
+    pub(crate) fn strings(&self, value: &Json) -> Vec<Vec<u8>> {
+        match value {
+            Json::List(list) => list.iter().flat_map(|value| self.strings(value)).collect(),
+            Json::Object(members) => {
+                let one = |(key, value): &(&str, Json)| {
+                    [vec![key.as_bytes().to_vec()], self.strings(value)].concat()
+                };
+                members.iter().flat_map(one).collect()
+            }
+            value => vec![self.bytes(value)],
         }
     }
 
@@ -283,7 +319,11 @@ impl Limit {
     }
 }
 
-impl Names for World {}
+impl Names for World {
+    fn mounts(&self) -> &[(String, String)] {
+        &self.mounts
+    }
+}
 
 impl Facts for World {
     fn held(&self, number: u64) -> Option<Held<'_>> {
@@ -362,6 +402,12 @@ impl Sentence {
 }
 
 impl Json {
+    pub(crate) fn written(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+
     fn references(&self, out: &mut Vec<u64>) {
         match self {
             Self::Bare(_) | Self::Uint(_) | Self::Text(_) => {}

@@ -215,9 +215,19 @@ fn i3_nothing_is_recorded_after_a_record_was_lost() {
     let mut log = Log::begin(Full(2), [0; 32]).unwrap();
     let mut ask = |sentence: &'static str, room| {
         log.sink().0 += room;
-        let request = Request { task: 1, mark: &mark, table: &table, scope: &scope, calls_left: 1 };
+        let mut warrants = Warrants::default();
+        let request = Request {
+            task: 1,
+            mark: &mark,
+            table: &table,
+            scope: &scope,
+            calls_left: 1,
+            warrants: &warrants,
+            lines: &[],
+        };
         let verdict = decide(request, &store, sentence.as_bytes()).unasked();
-        commit(verdict, &mut log, &store, 0).map(|opened| matches!(opened, Opened::Permitted(_)))
+        commit(verdict, &mut log, &mut warrants, &store, 0)
+            .map(|opened| matches!(opened, Opened::Permitted(_)))
     };
     assert_eq!(ask(FORMAT[0], 0), Ok(true));
     assert_eq!(ask(FORMAT[0], 0), Err(SinkFailed));
