@@ -102,20 +102,16 @@ pub fn covers_mount(path: &NormalPath<'_>, names: &dyn Names) -> bool {
 }
 
 impl Wanted<'_> {
-    /// How many tokens may name it.
+    /// How many tokens may name it: more than one where it, or a host path, has blanks.
     fn width(self, names: &dyn Names) -> usize {
-        let blanks = |text: &str| text.chars().filter(|char| char.is_whitespace()).count();
-        let path = |path| {
-            let hosts = names.mounts().iter().map(|(_, host)| blanks(host)).max();
-            blanks(path).saturating_add(hosts.unwrap_or(0))
+        let text = match self {
+            Self::Path(path) => path.as_str(),
+            Self::Pattern(text) | Self::Text(text, _) => text,
+            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) => return 1,
         };
-        let most = match self {
-            Self::Path(wanted) => path(wanted.as_str()),
-            Self::Pattern(wanted) => path(wanted),
-            Self::Text(wanted, _) => blanks(wanted),
-            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) => 0,
-        };
-        most.saturating_add(1)
+        let words = |text: &str| text.split(char::is_whitespace).count();
+        let hosts = names.mounts().iter().map(|(_, host)| words(host)).max();
+        words(text).saturating_add(hosts.unwrap_or(0))
     }
 
     /// Whether a run of tokens names it.
@@ -274,7 +270,6 @@ fn readings(text: &str, names: &dyn Names) -> Vec<String> {
     let mut paths = Vec::new();
     for (guest, host) in names.mounts() {
         let rest = match &absolute {
-            Some(_) if host.is_empty() => None,
             Some(path) => below(path, host).map(ToString::to_string),
             None => (!text.starts_with('/')).then(|| format!("/{text}")),
         };
@@ -290,7 +285,7 @@ fn readings(text: &str, names: &dyn Names) -> Vec<String> {
 
 /// What is left of a path below a root.
 fn below<'p>(path: &'p str, root: &str) -> Option<&'p str> {
-    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    let rest = path.strip_prefix(root.trim_end_matches('/')).filter(|_| !root.is_empty())?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
@@ -351,10 +346,7 @@ fn is_money(word: &str) -> bool {
     CURRENCIES.contains(&word) || (!word.is_empty() && word.chars().all(is_currency))
 }
 
-const CURRENCIES: &[&str] = &[
-    "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "INR", "JPY", "KRW",
-    "MXN", "NOK", "NZD", "PLN", "SEK", "SGD", "USD", "ZAR",
-];
+const CURRENCIES: &[&str] = &["AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "USD"];
 
 const fn is_currency(char: char) -> bool {
     matches!(char, '$' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}')
