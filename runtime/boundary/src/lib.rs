@@ -6,8 +6,9 @@
 //! before anyone can see it.
 //!
 //! # Reading order
-//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], then
-//! [`gates`] (all four, in order), then [`record`] (commit).
+//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`],
+//! what warrants rest on ([`cite`], [`select`], [`link`]), then [`gates`] (all four,
+//! in order), then [`record`] (commit).
 //!
 //! # Trust
 //! With `synapse-abi` this is all that decides. It trusts its caller for the
