@@ -63,14 +63,16 @@ pub enum Wanted<'a> {
     /// A port.
     Port(u16),
     /// A number of the grammar, and what it is a number of: the name of its
-    /// argument or field, each word of which is a noun.
+    /// argument or field, each word of which is a noun. What separates thousands
+    /// here is a point elsewhere, so `1,000` names no number.
     Number(&'a str, &'a str),
     /// Any other text, and what it is, for a text that is a short number.
     Text(&'a str, &'a str),
 }
 
 /// Where the line names what is wanted, in bytes; `None` where it does not, or
-/// where a longer name that exists stands in the same place.
+/// where a longer name that exists stands in the same place. Nothing names a whole
+/// mount, or by a pattern what is protected.
 #[must_use]
 pub fn cite(line: &str, wanted: Wanted<'_>, names: &dyn Names) -> Option<Range<usize>> {
     let tokens: Vec<Token> = tokens(line).collect();

@@ -74,8 +74,9 @@ fn begins(before: &str, rest: &str) -> bool {
 fn is_place(text: &str) -> bool {
     let end = text.find(|char| !is_word(char)).unwrap_or(text.len());
     let (word, rest) = text.split_at_checked(end).unwrap_or_default();
+    let plain = word.trim_start_matches(|char: char| !char.is_alphanumeric());
     let starts =
-        |start: &str| word.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+        |start: &str| plain.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
     let port = rest.strip_prefix(':').unwrap_or_default();
     let query = rest.strip_prefix('?').unwrap_or_default();
     let name = word.strip_suffix(DOTS).unwrap_or(word);
