@@ -70,7 +70,8 @@ pub enum Wanted<'a> {
     /// A port.
     Port(u16),
     /// A number of the grammar, and what it is a number of: the name of its
-    /// argument or field, each word of which is a noun.
+    /// argument or field, each word of which is a noun. What separates thousands
+    /// here is a point elsewhere, so `1,000` names no number.
     Number(&'a str, &'a str),
     /// Any other text, and what it is, for a text that is a short number.
     Text(&'a str, &'a str),
@@ -79,7 +80,8 @@ pub enum Wanted<'a> {
 }
 
 /// Where the line names what is wanted, in bytes; `None` where it does not, or
-/// where a longer name that exists stands in the same place.
+/// where a longer name that exists stands in the same place. Nothing names a whole
+/// mount, or by a pattern what is protected.
 #[must_use]
 pub fn cite(line: &str, wanted: Wanted<'_>, names: &dyn Names) -> Option<Range<usize>> {
     cite_from(line, 0, wanted, names)
@@ -121,20 +123,18 @@ pub fn covers_mount(path: &NormalPath<'_>, names: &dyn Names) -> bool {
 }
 
 impl Wanted<'_> {
-    /// How many tokens may name it.
+    /// How many tokens may name it: more than one where it, or a host path, has blanks.
     fn width(self, names: &dyn Names) -> usize {
-        let blanks = |text: &str| text.chars().filter(|char| char.is_whitespace()).count();
-        let path = |path| {
-            let hosts = names.mounts().iter().map(|(_, host)| blanks(host)).max();
-            blanks(path).saturating_add(hosts.unwrap_or(0))
+        let text = match self {
+            Self::Path(path) => path.as_str(),
+            Self::Pattern(text) | Self::Text(text, _) => text,
+            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) | Self::Word(_) => {
+                return 1;
+            }
         };
-        let most = match self {
-            Self::Path(wanted) => path(wanted.as_str()),
-            Self::Pattern(wanted) => path(wanted),
-            Self::Text(wanted, _) => blanks(wanted),
-            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) | Self::Word(_) => 0,
-        };
-        most.saturating_add(1)
+        let words = |text: &str| text.split(char::is_whitespace).count();
+        let hosts = names.mounts().iter().map(|(_, host)| words(host)).max();
+        words(text).saturating_add(hosts.unwrap_or(0))
     }
 
     /// Whether a run of tokens names it.
@@ -294,7 +294,6 @@ fn readings(text: &str, names: &dyn Names) -> Vec<String> {
     let mut paths = Vec::new();
     for (guest, host) in names.mounts() {
         let rest = match &absolute {
-            Some(_) if host.is_empty() => None,
             Some(path) => below(path, host).map(ToString::to_string),
             None => (!text.starts_with('/')).then(|| format!("/{text}")),
         };
@@ -310,7 +309,7 @@ fn readings(text: &str, names: &dyn Names) -> Vec<String> {
 
 /// What is left of a path below a root.
 fn below<'p>(path: &'p str, root: &str) -> Option<&'p str> {
-    let rest = path.strip_prefix(root.trim_end_matches('/'))?;
+    let rest = path.strip_prefix(root.trim_end_matches('/')).filter(|_| !root.is_empty())?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
@@ -371,10 +370,7 @@ fn is_money(word: &str) -> bool {
     CURRENCIES.contains(&word) || (!word.is_empty() && word.chars().all(is_currency))
 }
 
-const CURRENCIES: &[&str] = &[
-    "AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HKD", "INR", "JPY", "KRW",
-    "MXN", "NOK", "NZD", "PLN", "SEK", "SGD", "USD", "ZAR",
-];
+const CURRENCIES: &[&str] = &["AUD", "CAD", "CHF", "CNY", "EUR", "GBP", "INR", "JPY", "USD"];
 
 const fn is_currency(char: char) -> bool {
     matches!(char, '$' | '\u{a2}'..='\u{a5}' | '\u{20a0}'..='\u{20cf}')

@@ -62,13 +62,11 @@ pub fn vouched(
 
 /// Whether a link begins between these two texts.
 fn begins(before: &str, rest: &str) -> bool {
-    let is_in_word = before.ends_with(is_word);
-    let after_slashes = rest.strip_prefix(SLASHES).and_then(|rest| rest.strip_prefix(SLASHES));
-    if after_slashes.is_some_and(|rest| rest.starts_with(|char| is_word(char) || char == '[')) {
-        // A scheme began it already.
+    if slashes(rest).is_some_and(|rest| rest.starts_with(|char| is_word(char) || char == '[')) {
+        // Unless a scheme began it already.
         return !before.strip_suffix(':').is_some_and(|scheme| scheme.ends_with(is_word));
     }
-    !is_in_word && is_place(rest) || is_target(before, rest)
+    is_target(before, rest) || (!before.ends_with(is_word) && is_place(rest))
 }
 
 /// Whether a text begins with a scheme, `www.`, or a dotted name with what makes
@@ -76,27 +74,23 @@ fn begins(before: &str, rest: &str) -> bool {
 fn is_place(text: &str) -> bool {
     let end = text.find(|char| !is_word(char)).unwrap_or(text.len());
     let (word, rest) = text.split_at_checked(end).unwrap_or_default();
-    let is = |start: &str, full: &str| start.eq_ignore_ascii_case(full);
-    let is_web = is(word, "http") || is(word, "https");
-    let has_suffix = match (rest.strip_prefix(':'), rest.strip_prefix('?')) {
-        (Some(rest), _) if rest.starts_with(SLASHES) || is_web => {
-            return rest.starts_with(|char: char| !char.is_whitespace())
-                && (is_web || rest.get(1..).is_some_and(|rest| rest.starts_with(SLASHES)));
-        }
-        (Some(port), _) => port.starts_with(|char: char| char.is_ascii_digit()),
-        (None, Some(query)) => {
-            query.starts_with(|char: char| !char.is_whitespace() && !"\"<>)]".contains(char))
-        }
-        (None, None) => rest.starts_with('/'),
-    };
+    let plain = word.trim_start_matches(|char: char| !char.is_alphanumeric());
+    let starts =
+        |start: &str| plain.get(..start.len()).is_some_and(|it| it.eq_ignore_ascii_case(start));
+    let port = rest.strip_prefix(':').unwrap_or_default();
+    let query = rest.strip_prefix('?').unwrap_or_default();
     let name = word.strip_suffix(DOTS).unwrap_or(word);
-    let last = name.rsplit(DOTS).next().filter(|last| last.len() < name.len());
-    let is_alphabetic = |last: &str| {
-        (!last.is_empty() && last.chars().all(is_letter))
-            || last.get(..4).is_some_and(|start| is(start, "xn--"))
-    };
-    (has_suffix && last.is_some_and(is_alphabetic))
-        || word.get(..4).is_some_and(|start| is(start, "www."))
+    let is_dotted = name.rsplit_once(DOTS).is_some_and(|(_, last)| {
+        last.starts_with(|char: char| is_word(char) && !char.is_numeric())
+    });
+    starts("www.")
+        || slashes(port).is_some()
+        || (starts("http") && port.starts_with(|char: char| !char.is_whitespace()))
+        || (is_dotted
+            && (rest.starts_with('/')
+                || port.starts_with(|char: char| char.is_ascii_digit())
+                || query
+                    .starts_with(|char: char| !char.is_whitespace() && !"\"<>)]".contains(char))))
 }
 
 /// Whether the target of a Markdown or HTML link begins here.
@@ -106,14 +100,15 @@ fn is_target(before: &str, rest: &str) -> bool {
         return false;
     }
     let head = before.trim_end_matches(is_blank);
-    let attribute = head.strip_suffix('=').map(str::trim_end).unwrap_or_default().as_bytes();
-    let ends = |name: &&str| {
-        let start = attribute.len().checked_sub(name.len());
-        start
-            .and_then(|at| attribute.get(at..))
-            .is_some_and(|it| it.eq_ignore_ascii_case(name.as_bytes()))
-    };
-    head.ends_with("](") || TARGETS.iter().any(ends)
+    let attribute = head.strip_suffix('=').unwrap_or_default().trim_end();
+    let name =
+        attribute.rsplit(|char: char| !char.is_ascii_alphabetic()).next().unwrap_or_default();
+    head.ends_with("](") || TARGETS.iter().any(|target| target.eq_ignore_ascii_case(name))
+}
+
+/// What follows two slashes.
+fn slashes(text: &str) -> Option<&str> {
+    text.strip_prefix(SLASHES)?.strip_prefix(SLASHES)
 }
 
 /// A link, from its beginning to its end, less what only follows it.
@@ -163,11 +158,11 @@ const TARGETS: &[&str] = &["href", "src", "srcset", "action", "background", "pos
 const NAMED: &[(&str, char)] =
     &[("colon;", ':'), ("sol;", '/'), ("bsol;", '\\'), ("period;", '.'), ("quest;", '?')];
 
+/// Also what stands on letters, or is not seen between them.
 fn is_word(char: char) -> bool {
-    is_letter(char) || char.is_numeric() || matches!(char, '-' | '_') || DOTS.contains(&char)
-}
-
-/// Letters with what stands on them, or is not seen between them.
-fn is_letter(char: char) -> bool {
-    char.is_alphabetic() || is_combining_mark(char) || is_default_ignorable(char)
+    char.is_alphanumeric()
+        || matches!(char, '-' | '_')
+        || DOTS.contains(&char)
+        || is_combining_mark(char)
+        || is_default_ignorable(char)
 }

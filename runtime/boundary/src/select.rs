@@ -15,6 +15,7 @@
 use alloc::borrow::Cow;
 use alloc::format;
 use core::cmp::Ordering;
+use core::mem::discriminant;
 
 use crate::parse::{elements, is_json, members};
 use crate::scope::Decimal;
@@ -90,7 +91,8 @@ fn foremost<'r>(order: &str, records: impl Iterator<Item = &'r str>) -> Option<&
     best?.1
 }
 
-/// What records are ordered by.
+/// What records are ordered by: numbers by value, texts by their bytes.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Key<'r> {
     Number(Decimal),
     Text(Cow<'r, str>),
@@ -101,13 +103,8 @@ impl<'r> Key<'r> {
         text(json).map(Self::Text).or_else(|| Decimal::parse(json).map(Self::Number))
     }
 
-    /// Numbers by value, texts by their bytes.
     fn compare(&self, other: &Self) -> Option<Ordering> {
-        match (self, other) {
-            (Self::Number(one), Self::Number(other)) => Some(one.cmp(other)),
-            (Self::Text(one), Self::Text(other)) => Some(one.cmp(other)),
-            (Self::Number(_), Self::Text(_)) | (Self::Text(_), Self::Number(_)) => None,
-        }
+        (discriminant(self) == discriminant(other)).then(|| self.cmp(other))
     }
 }
 
