@@ -15,8 +15,6 @@ use crate::reply::Form;
 
 /// How many primitives there are.
 pub const COUNT: usize = 26;
-/// How many of them are destructive whatever their arguments.
-pub const DESTRUCTIVE: usize = 5;
 
 /// What an argument may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,7 +282,7 @@ const _: () = {
         id += 1;
     }
     assert!(Primitive::ToolCommit as usize + 1 == COUNT, "one row for each primitive");
-    assert!(destructive == DESTRUCTIVE, "five are destructive");
+    assert!(destructive == 5, "five are destructive");
 };
 
 /// The most arguments that any primitive has.

@@ -188,18 +188,14 @@ fn port_number(digits: &str, scheme: Scheme) -> Option<u16> {
 /// Whether a path segment or a query holds only what needs no escape, `extra`,
 /// and escapes in upper case.
 fn spelled(text: &str, extra: &str) -> bool {
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let sound = match byte {
-            b'%' => bytes.next().is_some_and(is_hex) && bytes.next().is_some_and(is_hex),
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => true,
-            other => b"-._~!$&'()*+,;=".contains(&other) || extra.as_bytes().contains(&other),
-        };
-        if !sound {
-            return false;
-        }
-    }
-    true
+    let plain = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || b"-._~!$&'()*+,;=".contains(byte)
+            || extra.as_bytes().contains(byte)
+    };
+    let mut pieces = text.as_bytes().split(|byte| *byte == b'%');
+    let escape = |piece: &[u8]| matches!(piece, [high, low, rest @ ..] if is_hex(*high) && is_hex(*low) && rest.iter().all(plain));
+    pieces.next().is_some_and(|first| first.iter().all(plain)) && pieces.all(escape)
 }
 
 fn is_hex(byte: u8) -> bool {

@@ -180,7 +180,7 @@ impl<S: Sink> Log<S> {
             code::gate(event.code).unwrap_or(0),
         ]);
         frame.extend_from_slice(&event.code.to_le_bytes());
-        frame.extend_from_slice(&[event.label.integrity.mark().number(), class]);
+        frame.extend_from_slice(&[event.label.integrity.number(), class]);
         let (secrecy, cause) = (event.label.secrecy.bits(), event.cause.unwrap_or(NONE));
         for number in [self.next, now, event.task, secrecy, cause] {
             frame.extend_from_slice(&number.to_le_bytes());

@@ -222,7 +222,7 @@ fn about(line: &str, grant: &Grant) -> String {
 /// The turn's input, as `docs/abi.md` has it.
 fn input(line: &str, grant: &Grant) -> String {
     let mut json = String::new();
-    let from = turn::Author::Human.name();
+    let from = turn::HUMAN;
     // Writing to a String cannot fail.
     let _ =
         write!(json, "{{\"v\":{},\"messages\":[{{\"from\":\"{from}\",\"text\":\"", turn::VERSION);

@@ -236,7 +236,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
     }
 
     fn frame(&self, form: Form, payload: &[u8]) -> engine::Reply {
-        let header = reply::header(form, self.mark.label().integrity.mark());
+        let header = reply::header(form, self.mark.label().integrity);
         let mut bytes = Vec::with_capacity(header.len().saturating_add(payload.len()));
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(payload);

@@ -14,7 +14,7 @@
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 
-use super::Parser;
+use super::{Parser, require};
 use crate::sentence::{Argument, Text};
 
 /// What may stand as a value inside a Json.
@@ -43,9 +43,8 @@ impl<'s> Parser<'s> {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
         let member = |parser: &mut Self| {
             // One `$` at the beginning of a key is the language's own.
-            if parser.string()?.raw().strip_prefix('$').is_some_and(|key| !key.starts_with('$')) {
-                return Err(Refusal::Malformed);
-            }
+            let key = parser.string()?.raw();
+            require(!key.starts_with('$') || key.starts_with("$$"))?;
             parser.eat(":")?;
             parser.value(inner, references)
         };
@@ -136,9 +135,9 @@ impl<'s> Parser<'s> {
     /// 0, or 1 to 15 digits without a leading zero.
     pub(super) fn uint(&mut self) -> Result<u64, Refusal> {
         let digits = self.run(|byte| byte.is_ascii_digit())?;
-        if digits.len() > limits::UINT_DIGITS || (digits.len() > 1 && digits.starts_with('0')) {
-            return Err(Refusal::Malformed);
-        }
+        require(
+            digits.len() <= limits::UINT_DIGITS && (digits == "0" || !digits.starts_with('0')),
+        )?;
         digits.parse().map_err(|_| Refusal::Malformed)
     }
 
@@ -146,15 +145,11 @@ impl<'s> Parser<'s> {
     fn number(&mut self) -> Result<(), Refusal> {
         let negative = self.take("-");
         let whole = self.uint()?;
-        if self.take(".") {
-            let digits = self.run(|byte| byte.is_ascii_digit())?;
-            if digits.len() > limits::UINT_DIGITS || digits.ends_with('0') {
-                return Err(Refusal::Malformed);
-            }
-        } else if negative && whole == 0 {
-            return Err(Refusal::Malformed);
+        if !self.take(".") {
+            return require(!negative || whole != 0);
         }
-        Ok(())
+        let digits = self.run(|byte| byte.is_ascii_digit())?;
+        require(digits.len() <= limits::UINT_DIGITS && !digits.ends_with('0'))
     }
 }
 
@@ -235,10 +230,8 @@ const fn any_special(eight: u64) -> bool {
 
 /// Whether `\u00` and these digits are the one spelling of a control.
 const fn is_control(high: u8, low: u8) -> bool {
-    match high {
-        b'0' => matches!(low, b'0'..=b'8' | b'b' | b'c' | b'e' | b'f'),
-        b'1' => matches!(low, b'0'..=b'9' | b'a'..=b'f'),
-        b'7' => low == b'f',
-        _ => false,
-    }
+    matches!(
+        (high, low),
+        (b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f') | (b'1', b'0'..=b'9' | b'a'..=b'f') | (b'7', b'f')
+    )
 }

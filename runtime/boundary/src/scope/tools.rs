@@ -8,6 +8,7 @@
 //! Where effects and limits come from (a manifest and a grant, both approved by a
 //! human); calling the tool.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -67,12 +68,8 @@ impl Decimal {
         if whole.is_empty() || !plain(whole) || !plain(fraction) {
             return None;
         }
-        let digits = whole.bytes().chain(fraction.bytes());
-        let zeros = core::iter::repeat_n(b'0', 15_usize.checked_sub(fraction.len())?);
-        let value = digits.chain(zeros).try_fold(0_i128, |value, digit| {
-            value.checked_mul(10)?.checked_add(digit.checked_sub(b'0')?.into())
-        });
-        Some(Self(value?.checked_mul(sign)?))
+        let value: i128 = format!("{whole}{fraction:0<15}").parse().ok()?;
+        Some(Self(value.checked_mul(sign)?))
     }
 }
 

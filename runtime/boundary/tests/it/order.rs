@@ -10,8 +10,8 @@ use crate::agree::{Tape, outcome};
 use crate::world::{Limit, NetEntry, Outcome, Stamp, ToolEntry, Value, World};
 
 /// The handles of [`world`].
-const CHANNEL: u64 = 1 << 20;
-const AGENT: u64 = (1 << 20) + 1;
+const CHANNEL: u64 = 1;
+const AGENT: u64 = 2;
 
 /// A world in which much is granted and nothing was read.
 pub(crate) fn world() -> World {
