@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use spin::Mutex;
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::record::{Durability, Sink, SinkFailed};
-use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::run::{Mounts, Order, Room, Run};
 use synapse_kernel::{render, words};
 
 use crate::board::Board;
@@ -112,6 +112,7 @@ impl Agents {
             id: entropy::name(u64::try_from(number).unwrap_or(u64::MAX)),
             task,
             texts: &[],
+            names: Arc::new(Mounts([("/data".into(), "/data".into())].into())),
             grant,
             room: Room {
                 journal: u64::try_from(self.budget.files).unwrap_or(u64::MAX),

@@ -113,6 +113,8 @@ fn work(stage: &Stage, case: &Case) -> Result<Outcome, String> {
     for (step, code) in case.user.iter().zip(codes) {
         match (code::gate(*code), &step.why) {
             (None, _) => {}
+            // What a warrant that was not minted would have covered is what the human is asked.
+            (Some(3), None) if step.call.starts_with("{\"warrant\"") => {}
             (Some(3), Some(_)) => stopped.push((step.call.clone(), *code)),
             _ => return Err(format!("{} came to {code}", step.call)),
         }

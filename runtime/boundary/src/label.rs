@@ -53,6 +53,12 @@ impl Secrecy {
         Self(self.0 | other.0)
     }
 
+    /// What the other set has not.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// What both sets have.
     #[must_use]
     pub const fn meet(self, other: Self) -> Self {

@@ -23,7 +23,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
 use crate::url::{Host, Url};
 use json::References;
-pub(crate) use json::{after_plain, elements, members};
+pub(crate) use json::{after_plain, elements, is_json, members, strings};
 
 /// Parses one sentence.
 ///

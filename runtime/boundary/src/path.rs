@@ -89,6 +89,12 @@ impl<'s> NormalPath<'s> {
         Components(self.path.get(1..).unwrap_or_default())
     }
 
+    /// What of it is below another path; `None` where it lies elsewhere.
+    pub(crate) fn below(&self, above: &NormalPath<'_>) -> Option<Components<'_>> {
+        let mut rest = self.components();
+        above.components().all(|name| rest.next() == Some(name)).then_some(rest)
+    }
+
     /// The same path, independent of the sentence it stood in.
     #[must_use]
     pub fn into_owned(self) -> NormalPath<'static> {
@@ -188,7 +194,7 @@ fn is_short_name(name: &str) -> bool {
 
 /// `Default_Ignorable_Code_Point` of the Unicode Character Database
 /// (`DerivedCoreProperties.txt`, version 16).
-const fn is_default_ignorable(char: char) -> bool {
+pub(crate) const fn is_default_ignorable(char: char) -> bool {
     matches!(char,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'

@@ -15,14 +15,15 @@
 use alloc::borrow::ToOwned;
 
 use synapse_abi::code::{self, Refusal};
-use synapse_abi::registry::{Harm, Primitive};
+use synapse_abi::registry::{Harm, Primitive, Type};
 
 use crate::gates::{Facts, Finding, InScope, Verdict};
-use crate::label::{Integrity, Label};
+use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
 use crate::scope::{Rights, Scope, Terms};
-use crate::sentence::{Call, Sentence};
+use crate::sentence::{Call, Sentence, Warrant};
 use crate::target::{Target, targets};
+use crate::warrant::Warrants;
 
 /// What keeps the records of a run.
 pub trait Recorder {
@@ -68,20 +69,24 @@ pub struct Entry<'a> {
 /// # Errors
 /// There is no record: the verdict is gone and nothing may be done.
 pub fn commit<'s>(
-    verdict: Verdict<'s>,
+    mut verdict: Verdict<'s>,
     log: &mut impl Recorder,
+    warrants: &mut Warrants,
     facts: &impl Facts,
     now: u64,
 ) -> Result<Opened<'s>, SinkFailed> {
+    verdict.finding = warrants.still(verdict.finding, verdict.cause);
     let Verdict { raw, task, justification, cause, .. } = verdict;
     let named;
     let targets = match &verdict.finding {
         Finding::Passed(_, passed) => &passed.targets[..],
         Finding::Refused(Sentence::Call(call), _) => {
-            named = targets(call, facts).map(|target| target.and_then(Result::ok));
+            named = targets(&call.asked, facts).map(|target| target.and_then(Result::ok));
             &named
         }
-        Finding::Refused(Sentence::Warrant(_), _) | Finding::Unreadable(_) => &[],
+        Finding::Minted(..)
+        | Finding::Refused(Sentence::Warrant(_), _)
+        | Finding::Unreadable(_) => &[],
     };
     let (primitive, call, refusal) = (verdict.primitive(), verdict.call(), verdict.refusal());
     let entry = Entry { task, raw, primitive, call, targets, refusal, justification, cause };
@@ -89,7 +94,12 @@ pub fn commit<'s>(
     let refused = |refusal, label| Opened::Refused(Refused { refusal, label, record });
     Ok(match verdict.finding {
         Finding::Passed(call, passed) => {
+            warrants.spend(cause);
             Opened::Permitted(Authorized { call, passed, record, justification })
+        }
+        Finding::Minted(_, mint) => {
+            warrants.add(*mint, record);
+            Opened::Minted(record)
         }
         Finding::Unreadable(refusal) => refused(refusal, Label::SYSTEM),
         Finding::Refused(sentence, refusal) => {
@@ -97,9 +107,24 @@ pub fn commit<'s>(
             // depended on a value that the sentence names.
             let named = sentence.asked().held().next().is_some();
             let depends = named && code::gate(refusal.number()) != Some(2);
-            refused(refusal, if depends { justification } else { Label::SYSTEM })
+            let label = match sentence {
+                Sentence::Call(_) if depends => justification,
+                // Whether a line names a path depends on what files there are.
+                Sentence::Warrant(warrant) if names(refusal, &warrant) => {
+                    Label { secrecy: Secrecy::FILES, ..Label::SYSTEM }
+                }
+                Sentence::Call(_) | Sentence::Warrant(_) => Label::SYSTEM,
+            };
+            refused(refusal, label)
         }
     })
+}
+
+/// Whether a refusal of a warrant depends on the names of files.
+fn names(refusal: Refusal, warrant: &Warrant<'_>) -> bool {
+    let row = warrant.asked.primitive.row();
+    let is_path = row.arguments.first().is_some_and(|argument| argument.ty == Type::Path);
+    is_path && matches!(refusal, Refusal::NotCited | Refusal::Spent)
 }
 
 /// A verdict after its record.
@@ -108,6 +133,8 @@ pub fn commit<'s>(
 pub enum Opened<'s> {
     /// May be executed, once.
     Permitted(Authorized<'s>),
+    /// A warrant of this record may be used from now on.
+    Minted(u64),
     /// A gate said no.
     Refused(Refused),
 }
@@ -170,10 +197,16 @@ impl<'s> Authorized<'s> {
         self.justification
     }
 
+    /// Its first or second target.
+    #[must_use]
+    pub fn target(&self, index: usize) -> Option<&Target<'s>> {
+        self.passed.targets.get(index)?.as_ref()
+    }
+
     /// Its first or second target, if that is a path.
     #[must_use]
     pub fn path(&self, index: usize) -> Option<&NormalPath<'s>> {
-        match self.passed.targets.get(index)?.as_ref()? {
+        match self.target(index)? {
             Target::Path(path) => Some(path),
             Target::Url(_) | Target::Host(_) | Target::Port(_) | Target::Name(_) => None,
         }

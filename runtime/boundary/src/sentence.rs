@@ -174,6 +174,13 @@ pub struct Held<'s> {
     left: u8,
 }
 
+impl<'s> Held<'s> {
+    /// Those that a part of a sentence names.
+    pub(crate) fn within(part: &'s str) -> Self {
+        Self { rest: part, left: u8::MAX }
+    }
+}
+
 impl Iterator for Held<'_> {
     type Item = u64;
 
@@ -189,6 +196,11 @@ impl Iterator for Held<'_> {
             }
         }
     }
+}
+
+/// The number of the held value that a Json value is.
+pub(crate) fn reference(value: &str) -> Option<u64> {
+    value.strip_prefix("{\"$held\":")?.strip_suffix('}')?.parse().ok()
 }
 
 /// A literal string, as it stands between its quotes.

@@ -25,7 +25,7 @@ use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
-use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::run::{Mounts, Order, Room, Run};
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
@@ -176,11 +176,13 @@ where
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
     let counts = Arc::new(Counts::default());
     let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
+    let names = Arc::new(mounts(&options));
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
         id,
         task: &options.task,
         texts: &texts,
+        names,
         grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: disk,
@@ -373,6 +375,15 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
     };
     Disk::new(mounts, &own, Some(journal), Box::new(console))
         .map_err(|why| RunError(why.to_string()))
+}
+
+/// Where the folders stand, for lines that name a file as the host does.
+fn mounts(options: &Options) -> Mounts {
+    let place = |mount: &MountOption| {
+        let host = fs::canonicalize(&mount.host).ok()?;
+        Some((mount.guest.clone(), host.to_str()?.to_owned()))
+    };
+    Mounts(options.mounts.iter().filter_map(place).collect())
 }
 
 /// Reads a file, or so much of it that it is seen to be too large.

@@ -121,6 +121,9 @@ impl<'a> Account<'a> {
             say(if number == 0 { "gates" } else { "" }, &format!("{name:<11}{told}"));
         }
         say("because", &label(record));
+        if let Some(cause) = record.cause {
+            say("by", &format!("record #{cause}"));
+        }
         for (number, origin) in self.origins.iter().enumerate() {
             say(if number == 0 { "read in" } else { "" }, &words::record(origin));
         }

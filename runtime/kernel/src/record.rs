@@ -33,6 +33,8 @@ pub const HEAD: usize = 48;
 pub const CHAIN: usize = 32;
 /// How a log begins.
 pub const MAGIC: [u8; 12] = *b"SYNAPSE-LOG\0";
+/// The bit of a head's class that tells a warrant from a call.
+pub const WARRANT: u8 = 8;
 /// What `cause` says when there is none, and `primitive` in a byte.
 pub const NONE: u64 = u64::MAX;
 
@@ -154,7 +156,7 @@ impl<S: Sink> Log<S> {
     /// # Errors
     /// The sink failed.
     pub fn note(&mut self, event: &Event<'_>, now: u64) -> Result<u64, SinkFailed> {
-        let mut frame = self.head(event, 0, now);
+        let mut frame = self.head(event, Asked::Nothing, now);
         if let Some((tag, bytes)) = event.tail {
             field(&mut frame, tag, |out| out.extend_from_slice(bytes));
         }
@@ -162,11 +164,12 @@ impl<S: Sink> Log<S> {
     }
 
     /// The frame with four bytes for the length, and the head.
-    fn head(&mut self, event: &Event<'_>, held: u8, now: u64) -> Vec<u8> {
-        let row = event.primitive.map(Primitive::row);
+    fn head(&mut self, event: &Event<'_>, asked: Asked, now: u64) -> Vec<u8> {
+        // A warrant has no effect, so it is of no class that has.
+        let row = event.primitive.filter(|_| asked != Asked::Warrant).map(Primitive::row);
         let destructive = row.is_some_and(|row| row.harm == Harm::Destructive);
         let egress = row.is_some_and(|row| row.egress != Egress::Never);
-        let class = u8::from(destructive) | u8::from(egress) << 1 | held << 2;
+        let class = u8::from(destructive) | u8::from(egress) << 1 | asked.bit();
         let mut frame = core::mem::take(&mut self.frame);
         frame.clear();
         frame.extend_from_slice(&[0; 4]);
@@ -215,7 +218,13 @@ impl<S: Sink> Recorder for Log<S> {
         facts: &impl Facts,
         now: u64,
     ) -> Result<u64, SinkFailed> {
-        let durability = match (entry.refusal, entry.primitive.map(Primitive::row)) {
+        let asked = match (entry.call, entry.primitive) {
+            (Some(call), _) if call.hold() => Asked::Held,
+            (Some(_), _) | (None, None) => Asked::Nothing,
+            (None, Some(_)) => Asked::Warrant,
+        };
+        let row = entry.call.map(|call| call.primitive().row());
+        let durability = match (entry.refusal, row) {
             (None, Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
             (None, Some(row)) if row.egress != Egress::Never => Durability::Written,
             _ => Durability::Soon,
@@ -230,10 +239,27 @@ impl<S: Sink> Recorder for Log<S> {
             tail: None,
             durability,
         };
-        let held = u8::from(entry.call.is_some_and(Call::hold));
-        let mut frame = self.head(&event, held, now);
+        let mut frame = self.head(&event, asked, now);
         decision_tail(&mut frame, entry, facts);
         self.seal(frame, durability)
+    }
+}
+
+/// What a record tells of a sentence beside its primitive.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Nothing,
+    Held,
+    Warrant,
+}
+
+impl Asked {
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::Held => 4,
+            Self::Warrant => WARRANT,
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use core::time::Duration;
 
 use spin::Mutex;
 use synapse_abi::{limits, turn};
-use synapse_boundary::{Integrity, Label, Origin, Secrecy};
+use synapse_boundary::{Integrity, Label, Names, Origin, Secrecy};
 use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
@@ -38,6 +38,8 @@ pub struct Order<'a, P> {
     pub task: &'a str,
     /// The package's own texts, which the human approved with it.
     pub texts: &'a [&'a str],
+    /// What names there are in its folders.
+    pub names: Arc<dyn Names + Send + Sync>,
     /// What the agent may do.
     pub grant: Arc<Grant>,
     /// What the board has room for.
@@ -53,6 +55,16 @@ pub struct Order<'a, P> {
 impl<P> fmt::Debug for Order<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Order").field("task", &self.task).finish_non_exhaustive()
+    }
+}
+
+/// Folders of which the roots are known and no names.
+#[derive(Clone, Debug, Default)]
+pub struct Mounts(pub Vec<(String, String)>);
+
+impl Names for Mounts {
+    fn mounts(&self) -> &[(String, String)] {
+        &self.0
     }
 }
 
@@ -88,7 +100,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
-        let Order { id, task: line, texts, grant, room, platform, watch, cancel } = order;
+        let Order { id, task: line, texts, names, grant, room, platform, watch, cancel } = order;
         let mut log = Log::begin(sink, id)?;
         let prompt = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
         let about = about(line, &grant);
@@ -106,6 +118,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         let task = Task::new(Parts {
             id: 0,
             mark: Label { origin: Origin::record(start), ..prompt },
+            lines: [line.into()].into(),
+            names,
             grant,
             journal_room: room.journal,
             held_room: room.held,
@@ -120,7 +134,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// Runs the turn to its end, and ends the log.
     pub async fn turn<E: Engine>(self, engine: &E, program: &E::Program) -> Finished<S> {
         let Self { task, log, platform, input, limits } = self;
-        let (task, ended) = engine.turn(program, task, &input, limits).await;
+        let (mut task, ended) = engine.turn(program, task, &input, limits).await;
+        task.end_turn(ended.as_ref().map(|_| ()).map_err(|ended| *ended));
         // What a guest says of itself is no code of the kernel's.
         let (code, said) = match ended {
             Ok(_) => (0, None),

@@ -153,6 +153,12 @@ impl<'s> Parser<'s> {
     }
 }
 
+/// Whether a text is JSON as the door spells it, and names nothing held.
+pub(crate) fn is_json(text: &str) -> bool {
+    let mut parser = Parser::new(text);
+    parser.value(limits::JSON_DEPTH, References::None).is_ok() && parser.rest.is_empty()
+}
+
 /// The members of an object that was parsed: keys as they are meant, values as
 /// they stand.
 pub(crate) fn members(object: &str) -> impl Iterator<Item = (Text<'_>, &str)> {
@@ -179,6 +185,16 @@ impl<'s> Parser<'s> {
         self.take(",");
         Some(value)
     }
+}
+
+/// Every string of a part of a sentence, keys too.
+pub(crate) fn strings(part: &str) -> impl Iterator<Item = Text<'_>> {
+    let mut parser = Parser::new(part);
+    core::iter::from_fn(move || {
+        // A quote inside a string is escaped, so this one begins a string.
+        parser.rest = parser.rest.get(parser.rest.find('"')?..)?;
+        parser.string().ok()
+    })
 }
 
 /// What follows the plain characters at the beginning of `text`.

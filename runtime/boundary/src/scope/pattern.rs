@@ -71,6 +71,15 @@ impl Pattern {
         &self.path
     }
 
+    /// Whether it reaches a path, compared exactly.
+    pub(crate) fn covers(&self, path: &NormalPath<'_>) -> bool {
+        path.below(&self.path).is_some_and(|mut below| match self.reach {
+            Reach::Exact => below.is_empty(),
+            Reach::Children => below.next().is_some() && below.is_empty(),
+            Reach::Subtree => true,
+        })
+    }
+
     /// How far it reaches.
     #[must_use]
     pub const fn reach(&self) -> Reach {

@@ -18,7 +18,7 @@ use synapse_abi::code::Refusal;
 use crate::gates::Facts;
 use crate::parse::{elements, members};
 use crate::scope::Terms;
-use crate::sentence::Text;
+use crate::sentence::{Text, reference};
 
 /// What a verb does, as its manifest says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl Tool {
 }
 
 impl Limit {
-    fn admits(&self, value: &str, facts: &impl Facts) -> bool {
+    pub(crate) fn admits(&self, value: &str, facts: &impl Facts) -> bool {
         if !value.starts_with('[') {
             return self.admits_one(value, facts);
         }
@@ -107,8 +107,7 @@ impl Limit {
                 {
                     return like(&Text(text).decode());
                 }
-                let number = value.strip_prefix("{\"$held\":").and_then(|n| n.strip_suffix('}'));
-                let held = number.and_then(|n| n.parse().ok()).and_then(|n| facts.held(n));
+                let held = reference(value).and_then(|number| facts.held(number));
                 held.and_then(|held| str::from_utf8(held.bytes).ok()).is_some_and(like)
             }
         }
@@ -132,10 +131,11 @@ mod tests {
 
     struct World([&'static [u8]; 2]);
 
+    impl crate::cite::Names for World {}
     impl Facts for World {
         fn held(&self, number: u64) -> Option<Held<'_>> {
             let bytes = self.0.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-            Some(Held { label: Label::SYSTEM, bytes, digest: [0; 32], fault: None })
+            Some(Held { label: Label::SYSTEM, bytes, digest: [0; 32], fault: None, reply_of: None })
         }
         fn journal_room(&self) -> u64 {
             0

@@ -5,11 +5,12 @@ use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{HostPattern, Method, Net, Place};
 use synapse_boundary::url::Url;
 use synapse_boundary::{
-    Entry, Facts, Held, Label, Mark, Opened, Recorder, Request, Scope, Secrecy, Table, commit,
-    decide,
+    Entry, Facts, Held, Label, Mark, Names, Opened, Recorder, Request, Scope, Secrecy, Table,
+    Warrants, commit, decide,
 };
 
 struct World(&'static [u8]);
+impl Names for World {}
 impl Facts for World {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         (number == 1).then_some(Held {
@@ -17,6 +18,7 @@ impl Facts for World {
             bytes: self.0,
             digest: [0; 32],
             fault: None,
+            reply_of: None,
         })
     }
     fn journal_room(&self) -> u64 {
@@ -25,6 +27,12 @@ impl Facts for World {
     fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
         false
     }
+}
+
+/// A task without lines, and so without warrants.
+fn request<'a>(mark: &'a Mark, table: &'a Table, scope: &'a Scope) -> Request<'a, 'a> {
+    const NONE: &Warrants = &Warrants::NONE;
+    Request { task: 0, mark, table, scope, calls_left: 9, warrants: NONE, lines: &[] }
 }
 
 fn net(paths: &[&str], own: Secrecy, clear: Secrecy) -> Net {
@@ -79,12 +87,12 @@ fn a_held_target_stands_in_the_record_whatever_other_arguments_say() {
         let mut tape = Tape::default();
         let mark = Mark::new(Label::SYSTEM);
         let table = Table::new(u32::MAX);
-        let request = Request { task: 0, mark: &mark, table: &table, scope: &scope, calls_left: 9 };
+        let request = request(&mark, &table, &scope);
         let sentence = format!(
             r#"{{"name":"fs_search","arguments":{{"path":{{"$held":1}},"text":"{text}","offset":0}}}}"#
         );
         let verdict = decide(request, &world, sentence.as_bytes()).unasked();
-        let opened = commit(verdict, &mut tape, &world, 0).unwrap();
+        let opened = commit(verdict, &mut tape, &mut Warrants::default(), &world, 0).unwrap();
         assert!(matches!(opened, Opened::Permitted(_)));
         tape.0
     };
@@ -100,11 +108,12 @@ fn a_held_url_that_is_not_canonical_is_not_refused_by_gate_1() {
     scope.net(host, net(&["/"], Secrecy::NONE, Secrecy::NONE));
     let mark = Mark::new(Label::SYSTEM);
     let table = Table::new(u32::MAX);
-    let request = Request { task: 0, mark: &mark, table: &table, scope: &scope, calls_left: 9 };
+    let request = request(&mark, &table, &scope);
     let world = World(b"https://A.example/");
     let get = r#"{"name":"net_http_get","arguments":{"url":{"$held":1},"headers":{}}}"#;
     let verdict = decide(request, &world, get.as_bytes()).unasked();
-    let opened = commit(verdict, &mut Tape::default(), &world, 0).unwrap();
+    let opened =
+        commit(verdict, &mut Tape::default(), &mut Warrants::default(), &world, 0).unwrap();
     let Opened::Refused(refused) = opened else { panic!() };
     assert_eq!(synapse_abi::code::gate(refused.refusal.number()), Some(4), "{refused:?}");
 }
@@ -117,9 +126,9 @@ fn a_refused_held_target_stands_in_the_record() {
     let mut tape = Tape::default();
     let mark = Mark::new(Label::SYSTEM);
     let table = Table::new(u32::MAX);
-    let request = Request { task: 0, mark: &mark, table: &table, scope: &scope, calls_left: 9 };
+    let request = request(&mark, &table, &scope);
     let read = r#"{"name":"fs_read","arguments":{"path":{"$held":1},"offset":0,"length":1}}"#;
     let verdict = decide(request, &world, read.as_bytes()).unasked();
-    let _ = commit(verdict, &mut tape, &world, 0).unwrap();
+    let _ = commit(verdict, &mut tape, &mut Warrants::default(), &world, 0).unwrap();
     assert_eq!(tape.0, ["/etc/shadow"]);
 }

@@ -2,10 +2,10 @@
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Just;
-use synapse_boundary::record::SinkFailed;
+use synapse_boundary::record::{Refused, SinkFailed};
 use synapse_boundary::{
     Decided, Entry, Facts, Findings, Integrity, Label, Mark, Opened, Origin, Recorder, Secrecy,
-    commit, decide, examine,
+    Warrants, commit, decide, examine,
 };
 
 use crate::agree::{Tape, outcome};
@@ -67,9 +67,9 @@ proptest! {
 /// How many random worlds a test goes through.
 const WORLDS: u64 = 20_000;
 
-fn permitted(world: &World, sentence: &[u8]) -> bool {
+fn permitted(world: &mut World, sentence: &[u8]) -> bool {
     let mut log = Tape::default();
-    outcome(&mut log, world, sentence).0 == Outcome::Permitted
+    matches!(outcome(&mut log, world, sentence).0, Outcome::Permitted | Outcome::Minted)
 }
 
 fn findings(world: &World, sentence: &[u8]) -> Findings {
@@ -82,10 +82,10 @@ fn i2_only_what_all_four_gates_pass_is_authorized() {
     let mut seen = [0; 2];
     for seed in 1..=WORLDS {
         let mut random = Random::new(seed);
-        let world = random.world();
+        let mut world = random.world();
         let sentence = random.sentence(&world).write();
         let passes = findings(&world, &sentence).gates == [Some(Ok(())); 4];
-        assert_eq!(permitted(&world, &sentence), passes);
+        assert_eq!(permitted(&mut world, &sentence), passes);
         seen[usize::from(passes)] += 1;
     }
     assert!(seen.iter().all(|seen| *seen > 1000), "{seen:?}");
@@ -111,10 +111,13 @@ fn i3_a_verdict_stays_closed_where_its_record_was_not_taken() {
     let open = |sentence: &'static [u8], room| {
         let mut log = Few(room, Vec::new());
         let verdict = decide(request, &world, sentence).unasked();
-        let opened = commit(verdict, &mut log, &world, 0).map(|opened| match opened {
-            Opened::Permitted(authorized) => authorized.record(),
-            Opened::Refused(refused) => refused.record,
-        });
+        let opened =
+            commit(verdict, &mut log, &mut Warrants::default(), &world, 0).map(
+                |opened| match opened {
+                    Opened::Permitted(authorized) => authorized.record(),
+                    Opened::Refused(Refused { record, .. }) | Opened::Minted(record) => record,
+                },
+            );
         (opened, log.1.len())
     };
     for sentence in [CLOCK, b""] {
@@ -171,13 +174,13 @@ fn i9_less_granted_is_never_more_permitted() {
     let mut lost = [0; LESS.len()];
     for seed in 1..=WORLDS {
         let mut random = Random::new(seed);
-        let world = random.world();
+        let mut world = random.world();
         let sentence = random.sentence(&world).write();
-        let permitted_before = permitted(&world, &sentence);
+        let permitted_before = permitted(&mut world, &sentence);
         for (take, lost) in LESS.iter().zip(&mut lost) {
             let mut less = Random::new(seed).world();
             take(&mut less);
-            match (permitted_before, permitted(&less, &sentence)) {
+            match (permitted_before, permitted(&mut less, &sentence)) {
                 (false, true) => panic!("{}", String::from_utf8_lossy(&sentence)),
                 (true, false) => *lost += 1,
                 (false, false) | (true, true) => {}
@@ -196,7 +199,8 @@ fn i9_a_permission_names_only_paths_that_the_scope_covers() {
         let sentence = random.sentence(&world).write();
         let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
         let verdict = decide(world.request(&mark, &scope), &world, &sentence).unasked();
-        let opened = commit(verdict, &mut Tape::default(), &world, 0).unwrap();
+        let opened =
+            commit(verdict, &mut Tape::default(), &mut Warrants::default(), &world, 0).unwrap();
         let Opened::Permitted(call) = opened else { continue };
         let rows = call.call().primitive().row().arguments.iter();
         for (place, row) in rows.enumerate() {
@@ -222,7 +226,7 @@ fn i16_what_the_journal_cannot_hold_is_destructive_after_reading() {
         let mut world = World { journal_room, own: own.into(), ..world() };
         world.mark.integrity = integrity;
         let mut log = Tape::default();
-        outcome(&mut log, &world, sentence.as_bytes()).0
+        outcome(&mut log, &mut world, sentence.as_bytes()).0
     };
     for displaces in [write("replace").as_str(), edit] {
         let (read, user) = (Integrity::Ingested, Integrity::User);
@@ -248,7 +252,7 @@ fn i18_equal_worlds_decide_alike_to_the_byte() {
             let mut log = Few(1, Vec::new());
             let decided = decide(request, &world, &sentence);
             let asks = matches!(decided, Decided::Ask(_));
-            commit(decided.unasked(), &mut log, &world, 0).unwrap();
+            commit(decided.unasked(), &mut log, &mut Warrants::default(), &world, 0).unwrap();
             (asks, log.1)
         });
         assert_eq!(once, again, "asked twice");

@@ -2,9 +2,9 @@
 //! what comes next. `examine` says the same (see `agree::outcome`).
 
 use synapse_abi::registry::{Kind, REGISTRY, Rights};
-use synapse_boundary::Integrity;
 use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
+use synapse_boundary::{Integrity, Warrants};
 
 use crate::agree::{Tape, outcome};
 use crate::world::{Limit, NetEntry, Outcome, Stamp, ToolEntry, Value, World};
@@ -57,6 +57,11 @@ pub(crate) fn world() -> World {
         journal_room: 1 << 20,
         own: Vec::new(),
         table,
+        lines: Vec::new(),
+        warrants: Warrants::default(),
+        leave: Vec::new(),
+        funded: Vec::new(),
+        mounts: Vec::new(),
     }
 }
 
@@ -118,8 +123,8 @@ fn code(sentence: &[u8], changes: &[Change]) -> u16 {
         change(&mut world);
     }
     let mut log = Tape::default();
-    match outcome(&mut log, &world, sentence).0 {
-        Outcome::Permitted => 0,
+    match outcome(&mut log, &mut world, sentence).0 {
+        Outcome::Permitted | Outcome::Minted => 0,
         Outcome::Question(code) | Outcome::Refused(code) => code,
     }
 }

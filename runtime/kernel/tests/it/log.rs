@@ -9,8 +9,8 @@ use synapse_abi::limits;
 use synapse_abi::registry::{Argument, Kind as HandleKind, REGISTRY, Row, Type};
 use synapse_boundary::scope::Pattern;
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Mark, NormalPath, Opened, Origin, Request, Rights, Scope,
-    Secrecy, Table, commit, decide,
+    Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Origin, Request, Rights, Scope,
+    Secrecy, Table, Warrants, commit, decide,
 };
 use synapse_kernel::record::{CHAIN, Durability, Event, HEADER, Kind, Log, Sink, SinkFailed, tag};
 use synapse_kernel::verify::{Broken, Reader};
@@ -29,9 +29,17 @@ impl Sink for Tape {
 /// Every held value has these bytes.
 struct Store(Vec<u8>);
 
+impl Names for Store {}
+
 impl Facts for Store {
     fn held(&self, _: u64) -> Option<Held<'_>> {
-        Some(Held { label: Label::SYSTEM, bytes: &self.0, digest: [0; 32], fault: None })
+        Some(Held {
+            label: Label::SYSTEM,
+            bytes: &self.0,
+            digest: [0; 32],
+            fault: None,
+            reply_of: None,
+        })
     }
 
     fn journal_room(&self) -> u64 {
@@ -68,9 +76,12 @@ impl World {
     fn ask(&mut self, sentence: &[u8]) -> Result<(), Refusal> {
         let Self { scope, mark, store, log } = self;
         let table = &Table::new(u32::MAX);
-        let request = Request { task: 1, mark, table, scope, calls_left: 1 };
-        match commit(decide(request, store, sentence).unasked(), log, store, 1000).unwrap() {
-            Opened::Permitted(_) => Ok(()),
+        let mut warrants = Warrants::default();
+        let request =
+            Request { task: 1, mark, table, scope, calls_left: 1, warrants: &warrants, lines: &[] };
+        let verdict = decide(request, store, sentence).unasked();
+        match commit(verdict, log, &mut warrants, store, 1000).unwrap() {
+            Opened::Permitted(_) | Opened::Minted(_) => Ok(()),
             Opened::Refused(refused) => Err(refused.refusal),
         }
     }
@@ -204,9 +215,19 @@ fn i3_nothing_is_recorded_after_a_record_was_lost() {
     let mut log = Log::begin(Full(2), [0; 32]).unwrap();
     let mut ask = |sentence: &'static str, room| {
         log.sink().0 += room;
-        let request = Request { task: 1, mark: &mark, table: &table, scope: &scope, calls_left: 1 };
+        let mut warrants = Warrants::default();
+        let request = Request {
+            task: 1,
+            mark: &mark,
+            table: &table,
+            scope: &scope,
+            calls_left: 1,
+            warrants: &warrants,
+            lines: &[],
+        };
         let verdict = decide(request, &store, sentence.as_bytes()).unasked();
-        commit(verdict, &mut log, &store, 0).map(|opened| matches!(opened, Opened::Permitted(_)))
+        commit(verdict, &mut log, &mut warrants, &store, 0)
+            .map(|opened| matches!(opened, Opened::Permitted(_)))
     };
     assert_eq!(ask(FORMAT[0], 0), Ok(true));
     assert_eq!(ask(FORMAT[0], 0), Err(SinkFailed));
