@@ -174,11 +174,12 @@ where
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
     let counts = Arc::new(Counts::default());
     let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
+    let names = Arc::new(mounts(&options));
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
         id,
         task: &options.task,
-        names: Arc::new(mounts(&options)),
+        names,
         grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: disk,
