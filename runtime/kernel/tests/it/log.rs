@@ -122,10 +122,7 @@ fn written() -> Vec<Vec<u8>> {
         (r#"{"name":"clock_read","arguments":{}}"#, Ok(())),
         (r#"{"name":"fs_delete","arguments":{"path":"/.."}}"#, Err(Refusal::AboveRoot)),
         ("nonsense", Err(Refusal::Malformed)),
-        (
-            r#"{"warrant":"fs_delete","arguments":{"path":"/a"},"uses":1}"#,
-            Err(Refusal::NotCited),
-        ),
+        (r#"{"warrant":"fs_delete","arguments":{"path":"/a"},"uses":1}"#, Err(Refusal::NotCited)),
         (r#"{"name":"console_write","arguments":{"content":{"$held":1}}}"#, Ok(())),
     ] {
         assert_eq!(world.ask(sentence.as_bytes()), expected);
