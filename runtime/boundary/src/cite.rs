@@ -128,9 +128,10 @@ impl Wanted<'_> {
         let text = match self {
             Self::Path(path) => path.as_str(),
             Self::Pattern(text) | Self::Text(text, _) => text,
-            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) | Self::Word(_) => {
-                return 1;
+            Self::Word(words) => {
+                return words.iter().map(|word| word.split(' ').count()).max().unwrap_or(1);
             }
+            Self::Url(_) | Self::Host(_) | Self::Port(_) | Self::Number(..) => return 1,
         };
         let words = |text: &str| text.split(char::is_whitespace).count();
         let hosts = names.mounts().iter().map(|(_, host)| words(host)).max();

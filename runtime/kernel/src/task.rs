@@ -185,8 +185,8 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let (log, warrants) = (&mut *self.log.lock(), &mut self.warrants);
-        let opened = commit(verdict, log, warrants, &self.stores, self.platform.now_ms());
+        let now = self.platform.now_ms();
+        let opened = commit(verdict, &mut *self.log.lock(), &mut self.warrants, &self.stores, now);
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
             Ok(Opened::Minted(record)) => {

@@ -114,7 +114,9 @@ fn run(seed: u64) -> HashMap<(Outcome, &'static str), usize> {
         let user = Stamp { integrity: Integrity::User, secrecy: 0 };
         let mark = core::mem::replace(&mut world.mark, user);
         for _ in 0..random.below(4) {
-            let sentence = random.warrant(&world);
+            let again = world.leave.last().filter(|_| random.below(4) == 0);
+            let sentence = again.map(|leave| leave.sentence.clone());
+            let sentence = sentence.unwrap_or_else(|| random.warrant(&world));
             let got = step(&mut log, &mut world, &sentence);
             *counts.entry((got, "warrant")).or_insert(0) += 1;
         }
