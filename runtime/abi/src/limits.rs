@@ -36,6 +36,9 @@ pub const UINT_DIGITS: usize = 15;
 /// Uses that one warrant may ask for.
 pub const USES: u8 = 64;
 
+/// Questions that one turn may put to the human.
+pub const QUESTIONS: usize = 5;
+
 /// Bytes of a reply's payload. What is longer comes held or in pieces.
 pub const REPLY: usize = 1 << 20;
 /// Bytes of a guest's answer at the end of its turn.

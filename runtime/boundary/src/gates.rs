@@ -18,6 +18,7 @@
 use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 
+use crate::answer::{Answer, State};
 use crate::capability::Table;
 use crate::label::{Integrity, Label, Mark, Secrecy};
 use crate::parse::parse;
@@ -97,6 +98,8 @@ pub struct Verdict<'s> {
     pub(crate) raw: &'s [u8],
     pub(crate) task: u64,
     pub(crate) justification: Label,
+    /// The record that it rests on besides.
+    pub(crate) cause: Option<u64>,
     pub(crate) finding: Finding<'s>,
 }
 
@@ -157,8 +160,9 @@ impl<'s> Verdict<'s> {
 /// ```
 #[derive(Debug)]
 pub struct Question<'s> {
-    refused: Verdict<'s>,
+    pub(crate) refused: Verdict<'s>,
     refusal: Refusal,
+    targets: Targets<'s>,
 }
 
 impl<'s> Question<'s> {
@@ -166,6 +170,12 @@ impl<'s> Question<'s> {
     #[must_use]
     pub const fn call(&self) -> Option<&Call<'s>> {
         self.refused.call()
+    }
+
+    /// Its target at this place, as gate 4 passed it.
+    #[must_use]
+    pub fn target(&self, place: usize) -> Option<&Target<'s>> {
+        self.targets.get(place)?.as_ref()?.as_ref().ok()
     }
 
     /// Why it was stopped.
@@ -191,29 +201,39 @@ impl<'s> Question<'s> {
 /// use synapse_boundary::gates::Verdict;
 /// ```
 pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
+    decide_with(request, facts, raw, None)
+}
+
+/// As [`decide`], with the human's yes to this very sentence for a reason.
+pub(crate) fn decide_with<'s>(
+    request: Request<'s>,
+    facts: &impl Facts,
+    raw: &'s [u8],
+    yes: Option<&Answer>,
+) -> Decided<'s> {
     let task = request.task;
     let sentence = match parse(raw) {
         Ok(sentence) => sentence,
         Err(refusal) => {
             let (justification, finding) = (request.mark.label(), Finding::Unreadable(refusal));
-            return Decided::Final(Verdict { raw, task, justification, finding });
+            return Decided::Final(Verdict { raw, task, justification, cause: None, finding });
         }
     };
     let justification = justification(sentence.asked(), &request, facts);
-    let verdict = |finding| Verdict { raw, task, justification, finding };
+    let verdict = |finding| Verdict { raw, task, justification, cause: None, finding };
     let Sentence::Call(call) = sentence else {
         let refusal = covered(sentence.asked(), &request, facts).err();
         let refusal = refusal.unwrap_or_else(|| unminted(request.mark));
         return Decided::Final(verdict(Finding::Refused(sentence, refusal)));
     };
     let passed = capability(Parsed(&call), &request, facts)
-        .map(|granted| label(granted, &justification, &request, facts))
+        .map(|granted| label(granted, &justification, &request, facts, yes))
         .and_then(|justified| scope(justified, &request, facts));
     match passed {
         Ok(Passed::Covered(passed)) => Decided::Final(verdict(Finding::Passed(call, passed))),
-        Ok(Passed::Pending(refusal)) => {
+        Ok(Passed::Pending(refusal, targets)) => {
             let refused = verdict(Finding::Refused(Sentence::Call(call), refusal));
-            Decided::Ask(Question { refused, refusal })
+            Decided::Ask(Question { refused, refusal, targets })
         }
         Err(refusal) => Decided::Final(verdict(Finding::Refused(Sentence::Call(call), refusal))),
     }
@@ -277,7 +297,7 @@ enum Cover {
 /// A call that passed gates 1, 2 and 4, and whether gate 3 too.
 enum Passed<'s> {
     Covered(InScope<'s>),
-    Pending(Refusal),
+    Pending(Refusal, Targets<'s>),
 }
 
 /// A call that passed all four gates.
@@ -287,6 +307,8 @@ pub(crate) struct InScope<'s> {
     pub(crate) scope: &'s Scope,
     pub(crate) terms: Terms,
     pub(crate) room: u64,
+    /// What must stand at the target still, for a call that was confirmed.
+    pub(crate) expects: Option<State>,
 }
 
 /// Gate 2: the table grants the primitive, the budget has a call left, the
@@ -330,11 +352,12 @@ fn label<'a, 's>(
     justification: &Label,
     request: &Request<'_>,
     facts: &impl Facts,
+    yes: Option<&Answer>,
 ) -> Justified<'a, 's> {
     let Granted { call, targets } = granted;
-    let cover = match stopped(call, &targets, justification, request, facts) {
-        None => Cover::Covered,
-        Some(refusal) => Cover::Pending(refusal),
+    let cover = match (stopped(call, &targets, justification, request, facts), yes) {
+        (None, _) | (Some(_), Some(_)) => Cover::Covered,
+        (Some(refusal), None) => Cover::Pending(refusal),
     };
     Justified { call, targets, cover }
 }
@@ -434,8 +457,9 @@ fn scope<'s>(
             targets: targets.map(|target| target.and_then(Result::ok)),
             scope: request.scope,
             room: facts.journal_room(),
+            expects: None,
         })),
-        (Cover::Pending(refusal), Ok(_)) => Ok(Passed::Pending(refusal)),
+        (Cover::Pending(refusal), Ok(_)) => Ok(Passed::Pending(refusal, targets)),
         (Cover::Covered, Err(refusal)) | (Cover::Pending(refusal), Err(_)) => Err(refusal),
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! # Reading order
 //! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], then
-//! [`gates`] (all four, in order), then [`record`] (commit).
+//! [`gates`] (all four, in order), then [`record`] (commit) and [`answer`].
 //!
 //! # Trust
 //! With `synapse-abi` this is all that decides. It trusts its caller for the
@@ -20,6 +20,7 @@
 
 extern crate alloc;
 
+pub mod answer;
 pub mod capability;
 pub mod gates;
 pub mod label;
@@ -32,6 +33,7 @@ pub mod sentence;
 pub mod target;
 pub mod url;
 
+pub use answer::{Answer, Questions, Said, State, decide_answered};
 pub use capability::Table;
 pub use gates::{Decided, Facts, Findings, Held, Request, Verdict, decide, examine};
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};

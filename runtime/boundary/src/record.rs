@@ -20,6 +20,7 @@ use synapse_abi::code::{self, Refusal};
 use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
 
+use crate::answer::State;
 use crate::gates::{Facts, Finding, InScope, Verdict};
 use crate::label::{Integrity, Label};
 use crate::path::NormalPath;
@@ -76,6 +77,8 @@ pub mod tag {
     pub const OUTCOME: u8 = 6;
     /// JSON text of a start record.
     pub const TEXT: u8 = 7;
+    /// Digest of the sentence that was asked about, what was said, and where.
+    pub const ANSWER: u8 = 8;
 }
 
 /// When a record must be on disk.
@@ -202,6 +205,12 @@ impl<'s> Authorized<'s> {
         self.passed.room
     }
 
+    /// What must stand at its first path still, for a call that was confirmed.
+    #[must_use]
+    pub const fn expects(&self) -> Option<State> {
+        self.passed.expects
+    }
+
     /// Whether a path found below a target is covered too: a move or a removal
     /// of a directory is one of all that is in it.
     #[must_use]
@@ -209,7 +218,10 @@ impl<'s> Authorized<'s> {
         NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
             let tainted = self.justification.integrity == Integrity::Ingested;
             let harmful = self.call.primitive().row().harm != Harm::None;
-            let protected = tainted && harmful && crate::protected::is_protected(&path);
+            // Who confirmed a removal saw the tree that it takes.
+            let sworn =
+                self.passed.expects.is_some() && self.call.primitive() == Primitive::FsDelete;
+            let protected = tainted && harmful && !sworn && crate::protected::is_protected(&path);
             self.passed.scope.check(&path, rights).is_ok() && !protected
         })
     }
@@ -289,7 +301,7 @@ impl<S: Sink> Log<S> {
             primitive,
             code: refusal.map_or(0, Refusal::number),
             label: justification,
-            cause: None,
+            cause: verdict.cause,
             tail: None,
             durability,
         };
