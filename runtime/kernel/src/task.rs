@@ -20,14 +20,15 @@ use synapse_abi::code::Fault;
 use synapse_abi::limits::REPLY;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
-use synapse_boundary::record::{Durability, Event, Kind, tag};
+use synapse_boundary::record::{Durability, Event, Kind, SinkFailed, tag};
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
-    Verdict, decide,
+    Decided, Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink,
+    Table, Verdict, decide,
 };
 use synapse_primitives::{Executed, Platform, execute};
 
+use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
 
@@ -76,6 +77,7 @@ pub struct Task<P, S> {
     log: SharedLog<S>,
     watch: Watch,
     cancel: Arc<AtomicBool>,
+    asker: Asker,
 }
 
 impl<P, S> core::fmt::Debug for Task<P, S> {
@@ -137,7 +139,16 @@ impl<P: Platform, S: Sink> Task<P, S> {
             log: parts.log,
             watch: parts.watch,
             cancel: parts.cancel,
+            asker: Asker::default(),
         }
+    }
+
+    /// Asks this human about what only they can allow; by default nobody is
+    /// asked, and it is refused.
+    #[must_use]
+    pub fn confirmed_by(mut self, human: Arc<dyn Confirm>) -> Self {
+        self.asker.human = Some(human);
+        self
     }
 
     /// How far its mark has risen.
@@ -154,8 +165,15 @@ impl<P: Platform, S: Sink> Task<P, S> {
             scope: &self.grant.scope,
             calls_left: self.calls_left,
         };
-        // No console takes confirmations yet: a question is refused.
-        let verdict = decide(request, &self.stores, sentence).unasked();
+        let (verdict, learned) = match decide(request, &self.stores, sentence) {
+            Decided::Final(verdict) => (verdict, Label::SYSTEM),
+            Decided::Ask(question) => {
+                let (platform, log, facts) = (&*self.platform, &self.log, &self.stores);
+                let scene = Scene { platform, log, facts, request, sentence };
+                let asked = self.asker.ask(question, &scene).await;
+                asked.map_err(|SinkFailed| Fault::NoRecord.number())?
+            }
+        };
         let seen = Seen::of(&verdict, sentence);
         if self.calls_left == 0 {
             self.overdrawn = self.overdrawn.saturating_add(1);
@@ -165,7 +183,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
             Ok(Opened::Refused(refused)) => {
-                self.mark.absorb(refused.label);
+                self.mark.absorb(refused.label.join(learned));
                 self.tell(&seen, refused.record, refused.refusal.number(), 0, false);
                 return Err(refused.refusal.number());
             }
@@ -175,6 +193,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let primitive = authorized.call().primitive();
         let room = charge(authorized.call());
         let executed = execute(authorized, &*self.platform, &self.stores).await;
+        self.mark.absorb(learned);
         let digest = hold.then(|| digest(&executed));
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
@@ -261,7 +280,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
     }
 
     fn cancelled(&self) -> bool {
-        self.overdrawn > OVERDRAFT || self.cancel.load(Ordering::Relaxed)
+        self.overdrawn > OVERDRAFT || self.asker.is_over() || self.cancel.load(Ordering::Relaxed)
     }
 }
 
