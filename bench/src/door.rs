@@ -6,12 +6,12 @@
 use core::hint::black_box;
 use std::rc::Rc;
 
-use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{BadPattern, Pattern};
 use synapse_boundary::{
-    Facts, Held, Log, Mark, NormalPath, Opened, Request, Rights, Scope, Table, Verdict, decide,
+    Facts, Held, Mark, NormalPath, Opened, Request, Rights, Scope, Table, Verdict, commit, decide,
     parse,
 };
+use synapse_kernel::record::{Log, SinkFailed};
 
 use crate::task::{self, Ring};
 use crate::{Failure, Group, Row};
@@ -132,7 +132,7 @@ impl World {
         sentence: &'s [u8],
         log: &mut Log<Ring>,
     ) -> Result<Opened<'s>, SinkFailed> {
-        log.commit(self.decide(sentence), self, 1)
+        commit(self.decide(sentence), log, self, 1)
     }
 
     fn check(&self, log: &mut Log<Ring>) -> Result<(), Failure> {

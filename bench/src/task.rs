@@ -9,9 +9,9 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::Platform;
 

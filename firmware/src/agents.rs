@@ -15,9 +15,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use spin::Mutex;
-use synapse_boundary::Sink;
-use synapse_boundary::record::{Durability, SinkFailed};
 use synapse_interpreter::{Interpreter, Time};
+use synapse_kernel::record::{Durability, Sink, SinkFailed};
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::{render, words};
 

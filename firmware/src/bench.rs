@@ -12,11 +12,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Facts, Held, Label, Log, Mark, NormalPath, Request, Sink, Table, decide};
+use synapse_boundary::{Facts, Held, Label, Mark, NormalPath, Request, Table, decide};
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::replay::Replay;
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;

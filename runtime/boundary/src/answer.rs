@@ -8,21 +8,16 @@
 //! # Invariants
 //! - I8: an [`Answer`] fits the one sentence of the one task that was asked
 //!   about, carries the state of its target to the effect, and is spent by use.
-//! - A sentence is asked about once a turn, and at most so many a turn.
 //!
 //! # Not here
-//! Who shows a question and hears the answer (a board). Comparing the state with
+//! How often a turn may ask (the kernel). Who shows a question and hears the
+//! answer (a board). Comparing the state with
 //! the world (`synapse-primitives`).
 
-use alloc::vec::Vec;
-
-use sha2::{Digest, Sha256};
 use synapse_abi::code::Refusal;
-use synapse_abi::limits::QUESTIONS;
 
 use crate::gates::{Decided, Facts, Finding, Question, Request, Verdict, decide_with};
-use crate::label::{Integrity, Label, Origin, Secrecy};
-use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
+use crate::record::{Recorder, SinkFailed};
 
 synapse_abi::numbered! {
     /// What a question came to. All but a yes are a no.
@@ -46,22 +41,6 @@ synapse_abi::numbered! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State(pub [u8; 32]);
 
-/// The questions of one turn, by the digests of their sentences.
-#[derive(Debug, Default)]
-pub struct Questions(Vec<[u8; 32]>);
-
-impl Questions {
-    /// Whether a question may be put to the human: not what was asked before in
-    /// this turn, nor one too many.
-    #[must_use]
-    pub fn admit(&mut self, question: &Question<'_>) -> bool {
-        let digest = digest(question.refused.raw);
-        let new = self.0.len() < QUESTIONS && !self.0.contains(&digest);
-        self.0.extend(new.then_some(digest));
-        new
-    }
-}
-
 impl<'s> Question<'s> {
     /// The refusal, where nobody said yes.
     #[must_use]
@@ -79,24 +58,24 @@ impl<'s> Question<'s> {
 ///
 /// ```compile_fail,E0451
 /// use synapse_boundary::{Answer, Said};
-/// fn forge(no: Answer) -> Answer { Answer { said: Said::Yes, ..no } }
+/// fn forge(no: Answer<'_>) -> Answer<'_> { Answer { said: Said::Yes, ..no } }
 /// ```
 /// ```compile_fail,E0599
-/// fn twice(answer: synapse_boundary::Answer) { let _ = (answer.clone(), answer); }
+/// fn twice(answer: synapse_boundary::Answer<'_>) { let _ = (answer.clone(), answer); }
 /// ```
 /// ```
-/// fn once(answer: synapse_boundary::Answer) { let _ = (answer.record(), answer); }
+/// fn once(answer: synapse_boundary::Answer<'_>) { let _ = (answer.record(), answer); }
 /// ```
 #[derive(Debug)]
-pub struct Answer {
+pub struct Answer<'s> {
     task: u64,
-    digest: [u8; 32],
+    raw: &'s [u8],
     state: Option<State>,
     said: Said,
     record: u64,
 }
 
-impl Answer {
+impl Answer<'_> {
     /// The number of its record.
     #[must_use]
     pub const fn record(&self) -> u64 {
@@ -104,37 +83,21 @@ impl Answer {
     }
 }
 
-impl<S: Sink> Log<S> {
-    /// Writes the record of an answer. `state` is that of the call's first path
-    /// when the question was shown, `console` names where it was heard.
-    ///
-    /// # Errors
-    /// The sink failed: the question is gone and nothing may be done.
-    pub fn answer(
-        &mut self,
-        question: Question<'_>,
-        (said, console): (Said, &str),
-        state: Option<State>,
-        now: u64,
-    ) -> Result<Answer, SinkFailed> {
-        let refused = question.refused;
-        let digest = digest(refused.raw);
-        let mut tail = digest.to_vec();
-        tail.push(said.number());
-        tail.extend_from_slice(console.as_bytes());
-        let event = Event {
-            kind: Kind::Answer,
-            task: refused.task,
-            primitive: refused.primitive(),
-            code: 0,
-            label: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
-            cause: None,
-            tail: Some((tag::ANSWER, &tail)),
-            durability: Durability::Written,
-        };
-        let record = self.note(&event, now)?;
-        Ok(Answer { task: refused.task, digest, state, said, record })
-    }
+/// Has the record of an answer taken. `state` is that of the call's first path
+/// when the question was shown; with what was said goes the console's name.
+///
+/// # Errors
+/// There is no record: the question is gone and nothing may be done.
+pub fn answer<'s>(
+    question: Question<'s>,
+    heard: (Said, &str),
+    state: Option<State>,
+    log: &mut impl Recorder,
+    now: u64,
+) -> Result<Answer<'s>, SinkFailed> {
+    let record = log.answered(&question, heard, now)?;
+    let Verdict { task, raw, .. } = question.refused;
+    Ok(Answer { task, raw, state, said: heard.0, record })
 }
 
 /// Decides a sentence anew, after its answer. This is always final: a no, and an
@@ -143,9 +106,9 @@ pub fn decide_answered<'s>(
     request: Request<'s>,
     facts: &impl Facts,
     raw: &'s [u8],
-    answer: Answer,
+    answer: Answer<'_>,
 ) -> Verdict<'s> {
-    let fits = answer.task == request.task && answer.digest == digest(raw);
+    let fits = answer.task == request.task && answer.raw == raw;
     let yes = Some(&answer).filter(|answer| fits && answer.said == Said::Yes);
     let mut verdict = match decide_with(request, facts, raw, yes) {
         Decided::Final(verdict) => verdict,
@@ -156,8 +119,4 @@ pub fn decide_answered<'s>(
         passed.expects = answer.state;
     }
     verdict
-}
-
-fn digest(sentence: &[u8]) -> [u8; 32] {
-    Sha256::digest(sentence).into()
 }

@@ -98,7 +98,7 @@ pub struct Verdict<'s> {
     pub(crate) raw: &'s [u8],
     pub(crate) task: u64,
     pub(crate) justification: Label,
-    /// The record that it rests on besides.
+    /// The record that it rests on.
     pub(crate) cause: Option<u64>,
     pub(crate) finding: Finding<'s>,
 }
@@ -147,15 +147,15 @@ impl<'s> Verdict<'s> {
 /// refusal that stands unless a human says yes; no permission can be made of it.
 ///
 /// ```compile_fail,E0308
-/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
-/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
-///     let _ = log.commit(question, facts, 0);
+/// # use synapse_boundary::{Decided, Facts, Recorder, commit, gates::Question};
+/// fn permit(log: &mut impl Recorder, facts: &impl Facts, question: Question<'_>) {
+///     let _ = commit(question, log, facts, 0);
 /// }
 /// ```
 /// ```
-/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
-/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
-///     let _ = log.commit(Decided::Ask(question).unasked(), facts, 0);
+/// # use synapse_boundary::{Decided, Facts, Recorder, commit, gates::Question};
+/// fn permit(log: &mut impl Recorder, facts: &impl Facts, question: Question<'_>) {
+///     let _ = commit(Decided::Ask(question).unasked(), log, facts, 0);
 /// }
 /// ```
 #[derive(Debug)]
@@ -170,6 +170,12 @@ impl<'s> Question<'s> {
     #[must_use]
     pub const fn call(&self) -> Option<&Call<'s>> {
         self.refused.call()
+    }
+
+    /// The number of the task that asks.
+    #[must_use]
+    pub const fn task(&self) -> u64 {
+        self.refused.task
     }
 
     /// Its target at this place, as gate 4 passed it.
@@ -209,7 +215,7 @@ pub(crate) fn decide_with<'s>(
     request: Request<'s>,
     facts: &impl Facts,
     raw: &'s [u8],
-    yes: Option<&Answer>,
+    yes: Option<&Answer<'_>>,
 ) -> Decided<'s> {
     let task = request.task;
     let sentence = match parse(raw) {
@@ -352,7 +358,7 @@ fn label<'a, 's>(
     justification: &Label,
     request: &Request<'_>,
     facts: &impl Facts,
-    yes: Option<&Answer>,
+    yes: Option<&Answer<'_>>,
 ) -> Justified<'a, 's> {
     let Granted { call, targets } = granted;
     let cover = match (stopped(call, &targets, justification, request, facts), yes) {

@@ -33,11 +33,11 @@ pub mod sentence;
 pub mod target;
 pub mod url;
 
-pub use answer::{Answer, Questions, Said, State, decide_answered};
+pub use answer::{Answer, Said, State, answer, decide_answered};
 pub use capability::Table;
 pub use gates::{Decided, Facts, Findings, Held, Request, Verdict, decide, examine};
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
 pub use parse::parse;
 pub use path::NormalPath;
-pub use record::{Authorized, Log, Opened, Sink};
+pub use record::{Authorized, Entry, Opened, Recorder, commit};
 pub use scope::{Rights, Scope};

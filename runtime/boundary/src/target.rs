@@ -40,7 +40,8 @@ pub enum Target<'s> {
 
 impl Target<'_> {
     /// It as a text, for the record.
-    pub(crate) fn text(&self) -> Option<&str> {
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
         match self {
             Self::Path(path) => Some(path.as_str()),
             Self::Url(text) | Self::Host(text) | Self::Name(text) => Some(text),

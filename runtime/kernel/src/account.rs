@@ -12,9 +12,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_boundary::record::{Kind, tag};
 use synapse_boundary::{Said, Secrecy};
 
+use crate::record::{Kind, tag};
 use crate::verify::{Broken, Reader, Record};
 use crate::{explain, render, words};
 

@@ -17,19 +17,22 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::pin::Pin;
 
+use sha2::{Digest, Sha256};
 use synapse_abi::code::Refusal;
 use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::target::Target;
 use synapse_boundary::{
-    Decided, Facts, Integrity, Label, Origin, Questions, Request, Said, Secrecy, Sink, Verdict,
+    Decided, Facts, Integrity, Label, Origin, Request, Said, Secrecy, Verdict, answer, commit,
     decide_answered,
 };
 use synapse_primitives::{Platform, Standing};
 
 use crate::asking::Asking;
+use crate::record::Sink;
 use crate::task::SharedLog;
 
 /// A human, as a board reaches them.
@@ -47,6 +50,8 @@ pub struct Heard {
     pub console: String,
 }
 
+/// Questions that one turn may put to the human.
+const QUESTIONS: usize = 5;
 /// Answers that are neither yes nor no before the task is ended.
 const UNRECOGNISED: u32 = 3;
 
@@ -54,7 +59,8 @@ const UNRECOGNISED: u32 = 3;
 #[derive(Default)]
 pub(crate) struct Asker {
     pub(crate) human: Option<Arc<dyn Confirm>>,
-    questions: Questions,
+    /// What was asked about in this turn.
+    asked: Vec<[u8; 32]>,
     unrecognised: u32,
 }
 
@@ -91,9 +97,11 @@ impl Asker {
         let Some(human) = self.human.as_deref().filter(|_| can_help(question.refusal())) else {
             return Ok((Decided::Ask(question).unasked(), Label::SYSTEM));
         };
-        if !self.questions.admit(&question) {
+        let digest = Sha256::digest(scene.sentence).into();
+        if self.asked.len() >= QUESTIONS || self.asked.contains(&digest) {
             return Ok((question.declined(), Label::SYSTEM));
         }
+        self.asked.push(digest);
         let Scene { platform, log, facts, request, sentence } = *scene;
         let mut waiting = Waiting { question: Some(question), scene };
         let Some(question) = &waiting.question else { return Err(SinkFailed) };
@@ -112,7 +120,8 @@ impl Asker {
         };
         self.unrecognised += u32::from(said == Said::Unrecognised);
         let heard = (said, console.as_str());
-        let answer = log.lock().answer(question, heard, state, platform.now_ms())?;
+        let now = platform.now_ms();
+        let answer = answer(question, heard, state, &mut *log.lock(), now)?;
         let origin = Origin::record(answer.record());
         let human = Label::new(Integrity::User, Secrecy::PROMPT, origin);
         Ok((decide_answered(request, facts, sentence, answer), human))
@@ -143,7 +152,7 @@ impl<P: Platform, S: Sink, F: Facts> Drop for Waiting<'_, '_, P, S, F> {
         if let Some(question) = self.question.take() {
             let Scene { platform, log, facts, .. } = *self.scene;
             // A log that takes nothing has said so to whoever asked it before.
-            let _ = log.lock().commit(question.declined(), facts, platform.now_ms());
+            let _ = commit(question.declined(), &mut *log.lock(), facts, platform.now_ms());
         }
     }
 }

@@ -21,14 +21,14 @@ use core::time::Duration;
 
 use spin::Mutex;
 use synapse_abi::{limits, turn};
-use synapse_boundary::record::{Durability, Event, Kind, SinkFailed, tag};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
 use crate::confirm::Confirm;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
+use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
 /// What a run is made of.
@@ -214,7 +214,7 @@ fn about(line: &str, grant: &Grant) -> String {
 /// The turn's input, as `docs/abi.md` has it.
 fn input(line: &str, grant: &Grant) -> String {
     let mut json = String::new();
-    let from = turn::Author::Human.name();
+    let from = turn::HUMAN;
     // Writing to a String cannot fail.
     let _ =
         write!(json, "{{\"v\":{},\"messages\":[{{\"from\":\"{from}\",\"text\":\"", turn::VERSION);

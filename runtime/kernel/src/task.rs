@@ -20,17 +20,18 @@ use synapse_abi::code::Fault;
 use synapse_abi::limits::REPLY;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
-use synapse_boundary::record::{Durability, Event, Kind, SinkFailed, tag};
+use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::{
-    Decided, Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink,
-    Table, Verdict, decide,
+    Decided, Facts, Held, Integrity, Label, Labelled, Mark, NormalPath, Opened, Request, Table,
+    Verdict, commit, decide,
 };
 use synapse_primitives::{Executed, Platform, execute};
 
 use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
+use crate::record::{Durability, Event, Kind, Log, Sink, tag};
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -179,7 +180,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let opened = self.log.lock().commit(verdict, &self.stores, self.platform.now_ms());
+        let opened = commit(verdict, &mut *self.log.lock(), &self.stores, self.platform.now_ms());
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
             Ok(Opened::Refused(refused)) => {
@@ -225,7 +226,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
     }
 
     fn frame(&self, form: Form, payload: &[u8]) -> Reply {
-        let header = reply::header(form, self.mark.label().integrity.mark());
+        let header = reply::header(form, self.mark.label().integrity);
         let mut bytes = Vec::with_capacity(header.len().saturating_add(payload.len()));
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(payload);

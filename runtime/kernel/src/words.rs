@@ -9,14 +9,14 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::verify::Record;
 use synapse_abi::code::{self, Fault, Refusal};
 use synapse_abi::registry::Ingest;
-use synapse_boundary::record::{Kind, tag};
 use synapse_boundary::{Integrity, Said};
 
+use crate::record::{Kind, tag};
 use crate::render;
 use crate::task::Crossing;
+use crate::verify::Record;
 
 /// A crossing: its record, what was asked, and what came of it.
 #[must_use]

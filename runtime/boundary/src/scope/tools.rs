@@ -8,6 +8,7 @@
 //! Where effects and limits come from (a manifest and a grant, both approved by a
 //! human); calling the tool.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -15,7 +16,7 @@ use core::ops::RangeInclusive;
 use synapse_abi::code::Refusal;
 
 use crate::gates::Facts;
-use crate::parse::{Elements, Members};
+use crate::parse::{elements, members};
 use crate::scope::Terms;
 use crate::sentence::Text;
 
@@ -67,12 +68,8 @@ impl Decimal {
         if whole.is_empty() || !plain(whole) || !plain(fraction) {
             return None;
         }
-        let digits = whole.bytes().chain(fraction.bytes());
-        let zeros = core::iter::repeat_n(b'0', 15_usize.checked_sub(fraction.len())?);
-        let value = digits.chain(zeros).try_fold(0_i128, |value, digit| {
-            value.checked_mul(10)?.checked_add(digit.checked_sub(b'0')?.into())
-        });
-        Some(Self(value?.checked_mul(sign)?))
+        let value: i128 = format!("{whole}{fraction:0<15}").parse().ok()?;
+        Some(Self(value.checked_mul(sign)?))
     }
 }
 
@@ -80,7 +77,7 @@ impl Tool {
     /// Whether the arguments are inside the limits.
     pub(crate) fn check(&self, arguments: &str, facts: &impl Facts) -> Result<(), Refusal> {
         let sound = |(name, limit): &(String, Limit)| {
-            let mut given = Members::new(arguments)
+            let mut given = members(arguments)
                 .filter(|(key, _)| *key.decode() == **name)
                 .map(|(_, value)| limit.admits(value, facts))
                 .peekable();
@@ -95,7 +92,7 @@ impl Limit {
         if !value.starts_with('[') {
             return self.admits_one(value, facts);
         }
-        let mut elements = Elements::new(value).peekable();
+        let mut elements = elements(value).peekable();
         elements.peek().is_some() && elements.all(|element| self.admits_one(element, facts))
     }
 

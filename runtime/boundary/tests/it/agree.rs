@@ -4,8 +4,11 @@ use std::collections::HashMap;
 
 use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Primitive, REGISTRY};
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Decided, Label, Log, Mark, Opened, Sink, decide, examine};
+use synapse_boundary::gates::Question;
+use synapse_boundary::record::SinkFailed;
+use synapse_boundary::{
+    Decided, Entry, Facts, Label, Mark, Opened, Recorder, Said, commit, decide, examine,
+};
 
 use crate::model::{grammar, judge};
 use crate::sentences::Random;
@@ -14,24 +17,27 @@ use crate::world::{Form, Outcome, World};
 /// How many worlds one test goes through; four tests make a million.
 const WORLDS: usize = 250_000;
 
-/// Keeps the last frame and counts them.
+/// Counts records and keeps what the last one told.
 #[derive(Default)]
 pub(crate) struct Tape {
-    pub(crate) frames: usize,
-    pub(crate) last: Vec<u8>,
+    records: u64,
+    told: Option<(Option<Refusal>, Label)>,
 }
 
-impl Sink for Tape {
-    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
-        self.frames += 1;
-        self.last.clear();
-        self.last.extend_from_slice(frame);
-        Ok(())
+impl Recorder for Tape {
+    fn record(&mut self, entry: &Entry<'_>, _: &impl Facts, _: u64) -> Result<u64, SinkFailed> {
+        self.records += 1;
+        self.told = Some((entry.refusal, entry.justification));
+        Ok(self.records)
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        unreachable!("nobody answers here")
     }
 }
 
 /// What `decide` and `commit` come to, and the label that goes with it.
-pub(crate) fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcome, Label) {
+pub(crate) fn outcome(log: &mut Tape, world: &World, raw: &[u8]) -> (Outcome, Label) {
     let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
     let request = world.request(&mark, &scope);
     let findings = examine(request, world, raw);
@@ -40,11 +46,9 @@ pub(crate) fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcom
         Decided::Ask(question) => Some(question.refusal()),
         Decided::Final(_) => None,
     };
-    let before = log.sink().frames;
-    let opened = log.commit(decided.unasked(), world, 0).unwrap();
-    assert_eq!(log.sink().frames, before + 1, "one record");
-    let head = &log.sink().last[4..];
-    let (gate, recorded) = (head[3], u16::from_le_bytes([head[4], head[5]]));
+    let before = log.records;
+    let opened = commit(decided.unasked(), log, world, 0).unwrap();
+    assert_eq!(log.records, before + 1, "one record");
     let (code, outcome, label) = match (asked, opened) {
         (None, Opened::Permitted(call)) => (0, Outcome::Permitted, call.justification()),
         (None, Opened::Refused(refused)) => {
@@ -58,14 +62,15 @@ pub(crate) fn outcome(log: &mut Log<Tape>, world: &World, raw: &[u8]) -> (Outcom
     };
     let first = findings.gates.iter().flatten().find_map(|gate| gate.err());
     assert_eq!(first.map_or(0, Refusal::number), code, "the first gate that says no");
-    assert_eq!((recorded, Some(gate)), (code, code::gate(code).or(Some(0))), "as decided");
+    let told = log.told.take().map(|(refusal, label)| (refusal.map_or(0, Refusal::number), label));
+    assert_eq!(told, Some((code, findings.justification)), "recorded as decided");
     (outcome, label)
 }
 
 /// Counts each outcome by the primitive's name, and fails where the two differ.
 fn run(seed: u64) -> HashMap<(Outcome, &'static str), usize> {
     let mut random = Random::new(seed);
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
+    let mut log = Tape::default();
     let mut counts = HashMap::new();
     for _ in 0..WORLDS {
         let world = random.world();

@@ -1,14 +1,12 @@
 //! What a human's answer is good for.
 
-use synapse_abi::limits::QUESTIONS;
 use synapse_boundary::gates::Question;
-use synapse_boundary::record::{Durability, HEAD, Kind, SinkFailed, tag};
+use synapse_boundary::record::SinkFailed;
 use synapse_boundary::{
-    Answer, Decided, Integrity, Log, Mark, Opened, Questions, Request, Said, Sink, State, Verdict,
+    Decided, Entry, Facts, Integrity, Mark, Opened, Recorder, Request, Said, State, answer, commit,
     decide, decide_answered,
 };
 
-use crate::agree::Tape;
 use crate::order::world;
 use crate::sentences::Random;
 use crate::world::World;
@@ -16,6 +14,32 @@ use crate::world::World;
 /// How many random worlds a test goes through.
 const WORLDS: u64 = 100_000;
 const STATE: State = State([7; 32]);
+
+/// Counts records and keeps what the last one rests on.
+#[derive(Default)]
+struct Tape {
+    records: u64,
+    cause: Option<u64>,
+    full: bool,
+}
+
+impl Tape {
+    fn take(&mut self, cause: Option<u64>) -> Result<u64, SinkFailed> {
+        self.records += 1;
+        self.cause = cause;
+        if self.full { Err(SinkFailed) } else { Ok(self.records) }
+    }
+}
+
+impl Recorder for Tape {
+    fn record(&mut self, entry: &Entry<'_>, _: &impl Facts, _: u64) -> Result<u64, SinkFailed> {
+        self.take(entry.cause)
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        self.take(None)
+    }
+}
 
 fn question<'s>(request: Request<'s>, world: &World, sentence: &'s [u8]) -> Option<Question<'s>> {
     match decide(request, world, sentence) {
@@ -26,33 +50,28 @@ fn question<'s>(request: Request<'s>, world: &World, sentence: &'s [u8]) -> Opti
 
 /// Answers a question and opens what is decided then.
 fn answered<'s>(
-    log: &mut Log<Tape>,
+    log: &mut Tape,
     world: &World,
     (asked, sentence): (Request<'s>, &'s [u8]),
     (decided, other): (Request<'s>, &'s [u8]),
     said: Said,
 ) -> Result<Option<State>, u16> {
     let question = question(asked, world, sentence).unwrap();
-    let answer = log.answer(question, (said, "tape"), Some(STATE), 0).unwrap();
+    let answer = answer(question, (said, "tape"), Some(STATE), log, 0).unwrap();
     let record = answer.record();
     let verdict = decide_answered(decided, world, other, answer);
-    let opened = log.commit(verdict, world, 0).unwrap();
-    assert_eq!(cause(log), record, "the decision names its answer");
+    let opened = commit(verdict, log, world, 0).unwrap();
+    assert_eq!(log.cause, Some(record), "the decision names its answer");
     match opened {
         Opened::Permitted(call) => Ok(call.expects()),
         Opened::Refused(refused) => Err(refused.refusal.number()),
     }
 }
 
-/// The cause of the last record.
-fn cause(log: &mut Log<Tape>) -> u64 {
-    u64::from_le_bytes(log.sink().last[44..52].try_into().unwrap())
-}
-
 #[test]
 fn i8_a_confirmation_fits_one_call_one_state_once() {
     let (mut asked, mut refused) = (0, 0);
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
+    let mut log = Tape::default();
     for seed in 1..=WORLDS {
         let mut random = Random::new(seed);
         let world = random.world();
@@ -95,53 +114,14 @@ fn tainted() -> World {
 }
 
 #[test]
-fn i8_a_call_is_asked_about_once_a_turn_and_five_calls_at_most() {
-    let world = tainted();
-    let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
-    let request = world.request(&mark, &scope);
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
-    let mut questions = Questions::default();
-    let mut code = |verdict: Verdict<'_>| match log.commit(verdict, &world, 0).unwrap() {
-        Opened::Permitted(_) => 0,
-        Opened::Refused(refused) => refused.refusal.number(),
-    };
-    for number in 0..QUESTIONS {
-        let sentence = delete(&format!("/data/{number}"));
-        let ask = || question(request, &world, &sentence).unwrap();
-        assert!(questions.admit(&ask()) && !questions.admit(&ask()));
-        assert_eq!(code(ask().declined()), 309);
-    }
-    let sentence = delete("/data/more");
-    let sixth = question(request, &world, &sentence).unwrap();
-    assert!(!questions.admit(&sixth));
-    // The next turn may ask.
-    assert!(Questions::default().admit(&sixth));
-}
-
-/// Takes a header and no record.
-struct Full;
-impl Sink for Full {
-    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
-        if frame.starts_with(b"SYNAPSE") { Ok(()) } else { Err(SinkFailed) }
-    }
-}
-
-#[test]
-fn i8_an_answer_is_a_record_before_it_is_a_witness() {
+fn i8_without_its_record_an_answer_is_none() {
     let world = tainted();
     let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
     let request = world.request(&mark, &scope);
     let sentence = delete("/data/x");
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
-    let asked = question(request, &world, &sentence).unwrap();
-    let answer = log.answer(asked, (Said::No, "tty"), None, 77).unwrap();
-    let frame = &log.sink().last;
-    assert_eq!((answer.record(), frame[5], frame[6]), (0, Kind::Answer.number(), 9));
-    let tail = &frame[4 + HEAD..];
-    assert_eq!(tail[..5], [tag::ANSWER, 36, 0, 0, 0]);
-    assert_eq!((tail[37], &tail[38..41]), (Said::No.number(), &b"tty"[..]));
-    let mut log = Log::begin(Full, [0; 32]).unwrap();
-    let asked = question(request, &world, &sentence).unwrap();
-    let answer: Result<Answer, _> = log.answer(asked, (Said::Yes, "tty"), Some(STATE), 77);
-    assert!(answer.is_err());
+    let asked = || question(request, &world, &sentence).unwrap();
+    let mut log = Tape::default();
+    assert!(answer(asked(), (Said::Yes, "tape"), None, &mut log, 0).is_ok());
+    log.full = true;
+    assert_eq!(answer(asked(), (Said::Yes, "tape"), None, &mut log, 0).err(), Some(SinkFailed));
 }

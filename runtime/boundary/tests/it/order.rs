@@ -2,16 +2,16 @@
 //! what comes next. `examine` says the same (see `agree::outcome`).
 
 use synapse_abi::registry::{Kind, REGISTRY, Rights};
+use synapse_boundary::Integrity;
 use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
-use synapse_boundary::{Integrity, Log};
 
 use crate::agree::{Tape, outcome};
 use crate::world::{Limit, NetEntry, Outcome, Stamp, ToolEntry, Value, World};
 
 /// The handles of [`world`].
-const CHANNEL: u64 = 1 << 20;
-const AGENT: u64 = (1 << 20) + 1;
+const CHANNEL: u64 = 1;
+const AGENT: u64 = 2;
 
 /// A world in which much is granted and nothing was read.
 pub(crate) fn world() -> World {
@@ -117,7 +117,7 @@ fn code(sentence: &[u8], changes: &[Change]) -> u16 {
     for change in changes {
         change(&mut world);
     }
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
+    let mut log = Tape::default();
     match outcome(&mut log, &world, sentence).0 {
         Outcome::Permitted => 0,
         Outcome::Question(code) | Outcome::Refused(code) => code,

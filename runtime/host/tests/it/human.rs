@@ -11,8 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Said, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Said, Secrecy};
 use synapse_host::desk::Desk;
 use synapse_host::human::Human;
 use synapse_host::render::{Stream, Terminal};
@@ -20,6 +19,7 @@ use synapse_kernel::asking::Asking;
 use synapse_kernel::confirm::{Confirm, Heard};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;

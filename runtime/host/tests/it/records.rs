@@ -4,10 +4,10 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::{Label, Log, Sink};
+use synapse_boundary::Label;
 use synapse_kernel::engine::{Door, Reply, TurnLimits};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed};
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::Reader;
 use synapse_primitives::memory::Memory;

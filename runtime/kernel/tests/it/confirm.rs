@@ -8,12 +8,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Said, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Said, Secrecy};
 use synapse_kernel::asking::{Asking, SHOWN};
 use synapse_kernel::confirm::{Confirm, Heard};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed};
 use synapse_kernel::render::{COLUMN, is_hidden};
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Reader, Record};

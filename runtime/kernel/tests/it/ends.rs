@@ -4,11 +4,10 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::Sink;
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
 use synapse_kernel::admit::Admitted;
 use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::verify::Reader;
 use synapse_kernel::words;

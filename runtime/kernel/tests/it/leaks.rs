@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use spin::Mutex;
 use synapse_abi::reply::{Form, Frame, Mark};
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
