@@ -149,6 +149,8 @@ impl Confirm for Human {
     fn ask<'a>(&'a self, asking: Asking) -> Pin<Box<dyn Future<Output = Heard> + Send + 'a>> {
         let mut place = Place { desk: &self.desk, taken: false };
         Box::pin(poll_fn(move |_| {
+            // The whole of it: its fields alone would be copied, and it dropped at once.
+            let place = &mut place;
             if !place.taken {
                 let heading = alloc::format!("{} asks for a yes:\n", render::line(&self.agent, 40));
                 place.taken = place.desk.put(&(heading + &asking.text(COLUMNS)));
