@@ -7,7 +7,7 @@
 //!
 //! # Reading order
 //! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], then
-//! [`gates`] (all four, in order), then [`record`] (commit) and [`answer`].
+//! [`gates`] (all four, in order), then [`record`] (commit) and [`mod@answer`].
 //!
 //! # Trust
 //! With `synapse-abi` this is all that decides. It trusts its caller for the
