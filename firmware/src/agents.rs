@@ -23,6 +23,7 @@ use synapse_kernel::{render, words};
 use crate::board::Board;
 use crate::budget::Budget;
 use crate::executor::{self, Job};
+use crate::human::{Desk, Human};
 use crate::packages::Bundle;
 use crate::{clock, entropy, println, serial, weight};
 
@@ -35,6 +36,9 @@ pub(crate) struct Agents {
     log_room: Arc<AtomicUsize>,
     jobs: Vec<Job>,
     runs: Vec<Started>,
+    desk: Arc<Desk>,
+    /// Whether runs ask for what only a human can allow.
+    pub(crate) ask: bool,
 }
 
 /// One run, under way or ended.
@@ -66,12 +70,18 @@ impl Agents {
     /// No runs yet.
     pub(crate) fn new(bundle: Bundle, board: Arc<Board>, budget: Budget) -> Self {
         let log_room = Arc::new(AtomicUsize::new(budget.logs));
-        Self { bundle, board, budget, log_room, jobs: Vec::new(), runs: Vec::new() }
+        let (jobs, runs, desk) = (Vec::new(), Vec::new(), Arc::default());
+        Self { bundle, board, budget, log_room, jobs, runs, desk, ask: false }
     }
 
     /// What came with the machine.
     pub(crate) fn bundle(&self) -> &Bundle {
         &self.bundle
+    }
+
+    /// Where questions lie.
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
     }
 
     /// The bounds of an agent.
@@ -129,6 +139,12 @@ impl Agents {
         let sink = Tape { log: Arc::clone(&started.log), room: Arc::clone(&self.log_room) };
         let run = Run::begin(order, sink)
             .map_err(|_| "the logs of earlier runs take all the room; `forget` them".to_string())?;
+        let run = if self.ask {
+            let (desk, cancel) = (Arc::clone(&self.desk), Arc::clone(&started.cancel));
+            run.confirmed_by(Arc::new(Human { desk, agent: name.to_string(), cancel }))
+        } else {
+            run
+        };
         let ended = Arc::clone(&started.ended);
         self.jobs.push(Box::pin(async move {
             let finished = run.turn(&engine, &program).await;

@@ -14,7 +14,7 @@ use synapse_kernel::render;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::{Access, MountError};
 use synapse_primitives::platform::{Asker, Journal, Listing, Mode, Written};
-use synapse_primitives::{Fault, Platform};
+use synapse_primitives::{Fault, Platform, Standing};
 
 use crate::{clock, serial};
 
@@ -59,6 +59,10 @@ impl Platform for Board {
 
     async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
         self.files.list(path, after, limit).await
+    }
+
+    async fn state(&self, path: &str) -> Result<Standing, Fault> {
+        self.files.state(path).await
     }
 
     async fn write(

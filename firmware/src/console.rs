@@ -37,6 +37,12 @@ pub(crate) struct Console {
 }
 
 impl Console {
+    /// Throws away what was typed and not taken.
+    pub(crate) fn forget(&mut self) {
+        self.line.clear();
+        while serial::receive().or_else(|| self.keyboard.poll()).is_some() {}
+    }
+
     /// Takes what was typed since the last look.
     pub(crate) fn poll(&mut self) -> Option<Typed> {
         while let Some(byte) = serial::receive().or_else(|| self.keyboard.poll()) {

@@ -32,6 +32,7 @@ mod entropy;
 mod executor;
 mod exit;
 mod handover;
+mod human;
 #[expect(unsafe_code, reason = "the processor's own tables, and what it leaves on a stack")]
 mod interrupt;
 mod keyboard;

@@ -19,6 +19,7 @@ use crate::agents::{Agents, Started};
 use crate::board::Board;
 use crate::console::{self, Console, Typed};
 use crate::exit::{Exit, exit};
+use crate::human::Tended;
 use crate::memory::heap;
 use crate::{bench, cpu, executor, println, replay, serial};
 
@@ -49,7 +50,7 @@ impl Shell {
                 self.obey(&line);
                 console::prompt();
             }
-            match self.console.poll() {
+            match self.typed() {
                 Some(Typed::Line(line)) => {
                     self.obey(&line);
                     console::prompt();
@@ -58,6 +59,15 @@ impl Shell {
                 None => cpu::pause(),
             }
             self.agents.step();
+        }
+    }
+
+    /// What was typed for the shell, after the desk has taken what is for it.
+    fn typed(&mut self) -> Option<Typed> {
+        match self.agents.desk().tend(&mut self.console) {
+            Tended::Free => self.console.poll(),
+            Tended::Taken => None,
+            Tended::Interrupt => Some(Typed::Interrupt),
         }
     }
 
@@ -71,6 +81,7 @@ impl Shell {
                 Ok(())
             }
             "run" => self.start(rest),
+            "confirm" => self.confirm(rest),
             "ls" => self.list(rest),
             "cat" => self.show(rest),
             "runs" => {
@@ -122,12 +133,22 @@ impl Shell {
         }
         while !started.has_ended() {
             self.agents.step();
-            match self.console.poll() {
+            match self.typed() {
                 Some(Typed::Interrupt) => started.cancel(),
                 Some(Typed::Line(line)) => self.ahead.push_back(line),
                 None => {}
             }
         }
+        Ok(())
+    }
+
+    /// Whether runs that start from now on ask for what only a human can allow.
+    fn confirm(&mut self, word: &str) -> Result<(), String> {
+        self.agents.ask = match word {
+            "ask" => true,
+            "deny" => false,
+            _ => return Err("say `confirm ask` or `confirm deny`".to_string()),
+        };
         Ok(())
     }
 
@@ -240,6 +261,7 @@ fn failed(path: &str, name: &str) -> String {
 
 const HELP: &str = "\
 run AGENT TASK [&]        runs an agent on a task, behind the prompt with &
+confirm ask|deny          whether a run asks for what only a human can allow; deny at first
 runs                      runs since the machine was started
 ls [PATH], cat PATH       files
 why N                     record N of the last run, and what came of it

@@ -49,6 +49,7 @@ use crate::{
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
     platform::{Asker, Journal, Listing, Mode, Written},
+    state::Standing,
 };
 
 use keep::Keep;
@@ -278,6 +279,10 @@ impl Platform for Disk {
 
     async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
         self.listing(path, after, usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
+    async fn state(&self, path: &str) -> Result<Standing, Fault> {
+        self.standing(path)
     }
 
     async fn write(

@@ -327,7 +327,7 @@ pub fn escape(json: &mut String, text: &str) {
 }
 
 fn journal(call: &Authorized<'_>) -> Journal {
-    Journal { record: call.record(), room: call.journal_room() }
+    Journal { record: call.record(), room: call.journal_room(), expects: call.expects() }
 }
 
 fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {

@@ -38,7 +38,9 @@ pub mod memory;
 pub mod mounts;
 pub mod platform;
 pub mod search;
+pub mod state;
 
 pub use execute::{Done, Executed, execute};
 pub use platform::Platform;
+pub use state::Standing;
 pub use synapse_abi::code::Fault;

@@ -27,6 +27,7 @@ use crate::{
     platform::{
         Asker, Entry, Journal, Kind, Listing, Mode, WALK_ENTRIES, WALK_LEVELS, Written, edited,
     },
+    state::{Standing, Tally},
 };
 
 /// An in-memory tree of mounts with a clock that is set and a screen that is read.
@@ -190,15 +191,20 @@ impl Memory {
         let mut bytes = Vec::new();
         let (names, name) = state.make_parents(mount, rest)?;
         let created = match (names.get(name), mode) {
-            (None, _) => true,
+            (None, _) => {
+                journal.meets(Standing::absent)?;
+                true
+            }
             (Some(node), _) if node.reserved => return Err(Fault::Reserved),
             (Some(_), Mode::Create) => return Err(Fault::Exists),
             (Some(Node { body: Body::Directory(_), .. }), _) => return Err(Fault::NotAFile),
             (Some(Node { body: Body::File(old), .. }), Mode::Append) => {
+                journal.meets(|| file(old))?;
                 add(&mut bytes, old)?;
                 false
             }
             (Some(Node { body: Body::File(old), .. }), Mode::Replace) => {
+                journal.meets(|| file(old))?;
                 if count(old.len()) > journal.room {
                     return Err(Fault::JournalFull);
                 }
@@ -239,6 +245,7 @@ impl Memory {
             return Err(if node.reserved { Fault::Reserved } else { Fault::NotAFile });
         };
         let whole = edited(bytes, old, new)?;
+        journal.meets(|| file(bytes))?;
         let displaced = count(bytes.len());
         if displaced > journal.room {
             return Err(Fault::JournalFull);
@@ -254,6 +261,7 @@ impl Memory {
         &self,
         from: &str,
         to: &str,
+        journal: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
@@ -283,6 +291,7 @@ impl Memory {
         walk(node, &mut String::new(), &mut 0, 0, &mut |inner| {
             admits(&format!("{from}{inner}"), &format!("{to}{inner}"))
         })?;
+        journal.meets(|| node.standing())?;
         let (names, name) = state.parents(mount, rest)?;
         let node = names.remove(name).ok_or(Fault::NotFound)?;
         let (names, name) = state.make_parents(mount, to_rest)?;
@@ -303,6 +312,7 @@ impl Memory {
         let mut state = self.state.lock();
         let node = state.find(mount, rest)?;
         walk(node, &mut String::new(), &mut 0, 0, &mut |inner| admits(&format!("{path}{inner}")))?;
+        journal.meets(|| node.standing())?;
         let displaced = node.size();
         if displaced > journal.room {
             return Err(Fault::JournalFull);
@@ -332,6 +342,17 @@ impl Platform for Memory {
         self.listing(path, after, limit)
     }
 
+    async fn state(&self, path: &str) -> Result<Standing, Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::Immovable);
+        };
+        match self.state.lock().find(mount, rest) {
+            Ok(node) => Ok(node.standing()),
+            Err(Fault::NotFound) => Ok(Standing::absent()),
+            Err(fault) => Err(fault),
+        }
+    }
+
     async fn write(
         &self,
         path: &str,
@@ -356,10 +377,10 @@ impl Platform for Memory {
         &self,
         from: &str,
         to: &str,
-        _: Journal,
+        journal: Journal,
         admits: &(dyn Fn(&str, &str) -> bool + Sync),
     ) -> Result<(), Fault> {
-        self.shift(from, to, admits)
+        self.shift(from, to, journal, admits)
     }
 
     async fn remove(
@@ -465,6 +486,29 @@ impl Node {
         }
     }
 
+    fn standing(&self) -> Standing {
+        let mut tally = Tally::default();
+        self.sum("", &mut tally);
+        tally.finish(Some(match self.body {
+            Body::File(_) => Kind::File,
+            Body::Directory(_) => Kind::Directory,
+        }))
+    }
+
+    /// Its bytes stand for what tells it from another: there is no other identity.
+    fn sum(&self, name: &str, tally: &mut Tally) {
+        match &self.body {
+            Body::File(bytes) => tally.add(name, Kind::File, count(bytes.len()), &[bytes]),
+            Body::Directory(names) => {
+                tally.add(name, Kind::Directory, 0, &[]);
+                for (name, node) in names {
+                    node.sum(name, tally);
+                }
+                tally.leave();
+            }
+        }
+    }
+
     fn entry(&self, name: &str) -> Entry {
         let (kind, size) = match &self.body {
             Body::File(bytes) => (Kind::File, count(bytes.len())),
@@ -472,6 +516,13 @@ impl Node {
         };
         Entry { name: name.to_string(), kind, size, modified_ms: self.modified_ms }
     }
+}
+
+/// What a file of these bytes is, for a change that has it open.
+fn file(bytes: &[u8]) -> Standing {
+    let mut tally = Tally::default();
+    tally.add("", Kind::File, count(bytes.len()), &[bytes]);
+    tally.finish(Some(Kind::File))
 }
 
 /// Asks about every descendant, by its path below `node`, in byte order.

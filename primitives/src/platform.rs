@@ -18,9 +18,9 @@ use alloc::{string::String, vec::Vec};
 use core::future::Future;
 
 use memchr::memmem;
-use synapse_boundary::Integrity;
+use synapse_boundary::{Integrity, State};
 
-use crate::Fault;
+use crate::{Fault, state::Standing};
 
 /// The number of entries one move or removal may touch.
 pub const WALK_ENTRIES: usize = 1 << 20;
@@ -75,6 +75,13 @@ pub trait Platform: Send + Sync {
         after: &str,
         limit: u64,
     ) -> impl Future<Output = Result<Listing, Fault>> + Send;
+
+    /// What stands under a path, without a change to it; a directory with all
+    /// that is in it.
+    ///
+    /// # Errors
+    /// As of [`Platform::remove`], for what cannot be looked at.
+    fn state(&self, path: &str) -> impl Future<Output = Result<Standing, Fault>> + Send;
 
     /// Puts `content` at `path`, making missing parents.
     ///
@@ -178,6 +185,21 @@ pub struct Journal {
     pub record: u64,
     /// The bytes that still fit.
     pub room: u64,
+    /// What must stand under the call's first path still, or it is `Changed`.
+    pub expects: Option<State>,
+}
+
+impl Journal {
+    /// Compares what a change has in its hands with what it was confirmed for.
+    ///
+    /// # Errors
+    /// `Changed`.
+    pub(crate) fn meets(&self, found: impl FnOnce() -> Standing) -> Result<(), Fault> {
+        match self.expects {
+            Some(expected) if found().state != expected => Err(Fault::Changed),
+            Some(_) | None => Ok(()),
+        }
+    }
 }
 
 /// Who asks the human, in the kernel's own words.

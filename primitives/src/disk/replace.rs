@@ -44,11 +44,13 @@ use super::{
         Found, Missing, Parent, exclusive, fault, look, missing, position, read, readable, stat,
         sync,
     },
+    tree::standing,
 };
 use crate::{
     Fault,
     journal::{Entry, Operation},
     platform::{Journal, Kind, Mode, PART_PREFIX, WHOLE_BYTES, Written, edited},
+    state::Standing,
 };
 
 /// The largest file an append copies where blocks cannot be shared.
@@ -72,7 +74,10 @@ impl Disk {
         let change = Change { held, path, journal };
         let mut parent = self.made_parent(&change, path, rest)?;
         let written = match (self.look(parent.dir.as_fd(), parent.name)?, mode) {
-            (None, _) => self.take_name(&parent, content, mode, &change)?,
+            (None, _) => {
+                journal.meets(Standing::absent)?;
+                self.take_name(&parent, content, mode, &change)?
+            }
             (Some(found), Mode::Create) => return Err(found.in_the_way()),
             (Some(_), Mode::Replace) => {
                 let taken = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
@@ -110,6 +115,7 @@ impl Disk {
         operation: Operation,
         change: &Change<'_>,
     ) -> Result<Written, Fault> {
+        change.journal.meets(|| standing(&found))?;
         let size = found.size();
         let keep = self.keep.as_ref().ok_or(Fault::JournalFull)?;
         if size > change.journal.room {
@@ -153,6 +159,7 @@ impl Disk {
     ) -> Result<Written, Fault> {
         let dir = parent.dir.as_fd();
         let (old, found) = self.file(dir, parent.name, OFlags::RDWR)?;
+        change.journal.meets(|| standing(&found))?;
         let size = found.size();
         let length = size.checked_add(length(content)).ok_or(Fault::TooLarge)?;
         let mut new = Fresh::named(dir, unique(PART_PREFIX), PRIVATE)?;

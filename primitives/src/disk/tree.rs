@@ -33,16 +33,17 @@ use super::{
 };
 use crate::{
     Fault,
-    journal::{Entry, Operation},
+    journal::{Entry, Operation, State},
     mounts::{Place, below},
     platform::{Journal, Kind, WALK_ENTRIES, WALK_LEVELS, is_own, is_part},
+    state::{Standing, Tally},
 };
 
 /// One entry of a tree that was read and admitted.
 #[derive(Debug, PartialEq, Eq)]
 struct Node {
     name: String,
-    identity: Identity,
+    state: State,
     /// What a directory holds.
     inside: Option<Vec<Node>>,
 }
@@ -85,10 +86,9 @@ impl Disk {
         if let Some(taken) = self.look(target.dir.as_fd(), target.name)? {
             return Err(taken.in_the_way());
         }
-        if found.kind == Kind::Directory {
-            let ask = |inner: &str| admits(&format!("{from}{inner}"), &format!("{to}{inner}"));
-            let _tree = self.tree(source.dir.as_fd(), source.name, found.identity, &ask)?;
-        }
+        let ask = |inner: &str| admits(&format!("{from}{inner}"), &format!("{to}{inner}"));
+        let moving = self.whole(source.dir.as_fd(), source.name, &found, &ask)?;
+        journal.meets(|| moving.standing(&found))?;
         self.enter(&Entry {
             to: Some(to.to_owned()),
             before: Some(state(&found, None)),
@@ -125,6 +125,7 @@ impl Disk {
         self.free(found.identity)?;
         let ask = |inner: &str| admits(&format!("{path}{inner}"));
         let taken = self.whole(dir, parent.name, &found, &ask)?;
+        journal.meets(|| taken.standing(&found))?;
         let keep = self.keep.as_ref().ok_or(Fault::JournalFull)?;
         if taken.bytes > journal.room {
             return Err(Fault::JournalFull);
@@ -154,6 +155,20 @@ impl Disk {
             drawer.leave(held);
         }
         displaced.map(|()| taken.bytes)
+    }
+
+    /// What stands under a path, for a question about it.
+    pub(super) fn standing(&self, path: &str) -> Result<Standing, Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::Immovable);
+        };
+        let parent = match self.parent(self.held(mount)?, rest, Missing::Refuse) {
+            Err(Fault::NotFound) => return Ok(Standing::absent()),
+            parent => parent?,
+        };
+        let dir = parent.dir.as_fd();
+        let Some(found) = self.look(dir, parent.name)? else { return Ok(Standing::absent()) };
+        Ok(self.whole(dir, parent.name, &found, &|_| true)?.standing(&found))
     }
 
     /// What stands under a name: one entry, or a tree with all its descendants.
@@ -191,6 +206,34 @@ struct Whole {
     /// Of its files.
     bytes: u64,
     inside: Vec<Node>,
+}
+
+impl Whole {
+    fn standing(&self, found: &Found) -> Standing {
+        let mut tally = Tally::default();
+        tally_entry(&mut tally, "", &state(found, None), &self.inside);
+        tally.finish(Some(found.kind))
+    }
+}
+
+fn tally_entry(tally: &mut Tally, name: &str, state: &State, inside: &[Node]) {
+    let Identity { device, inode } = state.identity;
+    let (seconds, nanos) = state.modified;
+    let parts = [device.to_le_bytes(), inode.to_le_bytes(), seconds.to_le_bytes()];
+    let [device, inode, seconds] = &parts;
+    let size = if state.kind == Kind::File { state.size } else { 0 };
+    tally.add(name, state.kind, size, &[device, inode, seconds, &nanos.to_le_bytes()]);
+    for node in inside {
+        tally_entry(tally, &node.name, &node.state, node.inside.as_deref().unwrap_or_default());
+    }
+    if state.kind == Kind::Directory {
+        tally.leave();
+    }
+}
+
+/// What a single file is, for a change that has it open.
+pub(super) fn standing(found: &Found) -> Standing {
+    Whole { bytes: 0, inside: Vec::new() }.standing(found)
 }
 
 struct Walk<'w> {
@@ -239,7 +282,7 @@ impl Walk<'_> {
                 None
             };
             self.inner.truncate(length);
-            nodes.push(Node { name, identity: found.identity, inside });
+            nodes.push(Node { name, state: state(&found, None), inside });
         }
         Ok(nodes)
     }

@@ -181,11 +181,11 @@ on_both! {
         assert_eq!(platform.edits("/data/none/none", "two", "x"), Err(Fault::NotFound));
         assert_eq!(platform.edits("/data/own/log", "secret", "x"), Err(Fault::Reserved));
         assert_eq!(platform.edits("/docs/kept.md", "kept", "x"), Err(Fault::ReadOnly));
-        let full = now(platform.edit("/data/a", b"one", b"1", Journal { record: 4, room: 16 }));
+        let full = now(platform.edit("/data/a", b"one", b"1", Journal { record: 4, room: 16, expects: None }));
         assert_eq!(full, Err(Fault::JournalFull));
         assert_eq!(platform.all("/data/a").unwrap(), b"one two two three");
         assert_eq!(journaled(4), None);
-        let journal = Journal { record: 5, room: 17 };
+        let journal = Journal { record: 5, room: 17, expects: None };
         let written = now(platform.edit("/data/a", b"two two", b"2", journal)).unwrap();
         assert_eq!(written, Written { created: false, displaced: 17, length: 11 });
         assert_eq!(platform.all("/data/a").unwrap(), b"one 2 three");
@@ -375,7 +375,7 @@ on_both! {
             platform.put(&format!("/data/{name}"), content.as_bytes(), Mode::Create).unwrap();
         }
         let remove = |path, record, room| {
-            now(platform.remove(path, Journal { record, room }, &|_| true))
+            now(platform.remove(path, Journal { record, room, expects: None }, &|_| true))
         };
         assert_eq!(remove("/data/d", 20, 6), Err(Fault::JournalFull));
         assert_eq!(platform.names("/data/d").unwrap(), ["a", "b"]);

@@ -7,4 +7,5 @@ mod host;
 mod hostile;
 mod reserved;
 mod stage;
+mod states;
 mod undo;

@@ -124,7 +124,7 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
 /// A record of its own, and room enough.
 pub(crate) fn usual() -> Journal {
     static RECORD: AtomicU64 = AtomicU64::new(1000);
-    Journal { record: RECORD.fetch_add(1, Ordering::Relaxed), room: 1 << 20 }
+    Journal { record: RECORD.fetch_add(1, Ordering::Relaxed), room: 1 << 20, expects: None }
 }
 
 /// The calls with their usual arguments.
@@ -134,7 +134,7 @@ pub(crate) trait Calls: Platform {
     }
 
     fn put(&self, path: &str, content: &[u8], mode: Mode) -> Result<Written, Fault> {
-        let Journal { record, room } = usual();
+        let Journal { record, room, .. } = usual();
         self.put_as(path, content, mode, record, room)
     }
 
@@ -146,7 +146,7 @@ pub(crate) trait Calls: Platform {
         record: u64,
         room: u64,
     ) -> Result<Written, Fault> {
-        now(self.write(path, content, mode, Journal { record, room }))
+        now(self.write(path, content, mode, Journal { record, room, expects: None }))
     }
 
     fn edits(&self, path: &str, old: &str, new: &str) -> Result<Written, Fault> {

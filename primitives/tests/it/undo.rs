@@ -115,7 +115,7 @@ fn change(disk: &Disk, seed: u64, turns: u64) -> usize {
             |names: &[&str]| format!("/data/{}", names.get(next(names.len())).unwrap());
         let (path, other) = (one_of(&NAMES), one_of(&NAMES));
         let folder = one_of(&["d", "d/e", "f", "f/g"]);
-        let journal = Journal { record, room: 1 << 20 };
+        let journal = Journal { record, room: 1 << 20, expects: None };
         let text = format!("{seed} {record}\n").repeat(next(5));
         let text = text.as_bytes();
         let answer = match next(12) {
@@ -190,7 +190,8 @@ fn what_was_changed_since_stays_and_the_old_stands_beside_it() {
 
     fs::create_dir(data("tree")).unwrap();
     write("tree/x", "old");
-    now(disk.remove("/data/tree", Journal { record: 5, room: 99 }, &|_| true)).unwrap();
+    now(disk.remove("/data/tree", Journal { record: 5, room: 99, expects: None }, &|_| true))
+        .unwrap();
     write("tree", "mine");
     write("tree (before record 5)", "mine too");
     let beside = Undone::Beside("/data/tree (before record 5 2)".to_owned());
@@ -199,18 +200,18 @@ fn what_was_changed_since_stays_and_the_old_stands_beside_it() {
     assert_eq!(on_host("tree"), "mine");
 
     write("from", "old");
-    let journal = Journal { record: 6, room: 99 };
+    let journal = Journal { record: 6, room: 99, expects: None };
     now(disk.rename("/data/from", "/data/to", journal, &|_, _| true)).unwrap();
     write("to", "edited since");
     assert_eq!(Over::of(stage.scratch()).only(), Ok(Undone::Restored));
     assert_eq!(on_host("from"), "edited since", "a move goes back with what became of it");
-    let journal = Journal { record: 7, room: 99 };
+    let journal = Journal { record: 7, room: 99, expects: None };
     now(disk.rename("/data/from", "/data/to", journal, &|_, _| true)).unwrap();
     write("from", "mine");
     let beside = Undone::Beside("/data/from (before record 7)".to_owned());
     assert_eq!(Over::of(stage.scratch()).only(), Ok(beside));
     assert_eq!(on_host("from"), "mine");
-    let journal = Journal { record: 8, room: 99 };
+    let journal = Journal { record: 8, room: 99, expects: None };
     now(disk.rename("/data/from", "/data/to", journal, &|_, _| true)).unwrap();
     fs::remove_file(data("to")).unwrap();
     write("to", "another");

@@ -21,6 +21,7 @@ use alloc::string::String;
 use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 
+use crate::answer::{Answer, State};
 use crate::capability::Table;
 use crate::cite::Names;
 use crate::label::{Integrity, Label, Mark, Secrecy};
@@ -194,8 +195,9 @@ impl<'s> Verdict<'s> {
 /// ```
 #[derive(Debug)]
 pub struct Question<'s> {
-    refused: Verdict<'s>,
+    pub(crate) refused: Verdict<'s>,
     stopped: Stopped,
+    targets: [Option<Target<'s>>; TARGETS],
 }
 
 impl<'s> Question<'s> {
@@ -203,6 +205,18 @@ impl<'s> Question<'s> {
     #[must_use]
     pub const fn call(&self) -> Option<&Call<'s>> {
         self.refused.call()
+    }
+
+    /// The number of the task that asks.
+    #[must_use]
+    pub const fn task(&self) -> u64 {
+        self.refused.task
+    }
+
+    /// Its target at this place, as gate 4 passed it.
+    #[must_use]
+    pub fn target(&self, place: usize) -> Option<&Target<'s>> {
+        self.targets.get(place)?.as_ref()
     }
 
     /// Every reason for which it was stopped; the first is its refusal.
@@ -229,6 +243,16 @@ impl<'s> Question<'s> {
 /// use synapse_boundary::gates::Verdict;
 /// ```
 pub fn decide<'s>(request: Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
+    decide_with(request, facts, raw, None)
+}
+
+/// As [`decide`], with the human's yes to this very sentence for a reason.
+pub(crate) fn decide_with<'s>(
+    request: Request<'_, 's>,
+    facts: &impl Facts,
+    raw: &'s [u8],
+    yes: Option<&Answer<'_>>,
+) -> Decided<'s> {
     let task = request.task;
     let sentence = match parse(raw) {
         Ok(sentence) => sentence,
@@ -255,15 +279,16 @@ pub fn decide<'s>(request: Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -
         }
     };
     let passed = capability(Parsed(&call.asked), &request, facts)
-        .and_then(|granted| label(granted, &justification, &request, facts))
+        .and_then(|granted| label(granted, &justification, &request, facts, yes))
         .map(|justified| scope(justified, &request, facts));
     let refusal = match passed {
         Ok((Cover::Covered(warrant), Ok(passed))) => {
             return Decided::Final(verdict(warrant, Finding::Passed(call, passed)));
         }
-        Ok((Cover::Pending(stopped), Ok(_))) => {
+        Ok((Cover::Pending(stopped), Ok(InScope { targets, .. }))) => {
             let finding = Finding::Refused(Sentence::Call(call), stopped.refusal);
-            return Decided::Ask(Question { refused: verdict(None, finding), stopped });
+            let refused = verdict(None, finding);
+            return Decided::Ask(Question { refused, stopped, targets });
         }
         Ok((Cover::Pending(stopped), Err(_))) => stopped.refusal,
         Ok((Cover::Covered(_), Err(refusal))) | Err(refusal) => refusal,
@@ -359,6 +384,8 @@ pub(crate) struct InScope<'s> {
     pub(crate) scope: &'s Scope,
     pub(crate) terms: Terms,
     pub(crate) room: u64,
+    /// What must stand at the target still, for a call that was confirmed.
+    pub(crate) expects: Option<State>,
 }
 
 /// Gate 2: the table grants the primitive, the budget has a call left, the
@@ -406,9 +433,13 @@ fn label<'a, 's>(
     justification: &Label,
     request: &Request<'_, '_>,
     facts: &impl Facts,
+    yes: Option<&Answer<'_>>,
 ) -> Result<Justified<'a, 's, Cover>, Refusal> {
     let Granted { asked, targets } = granted;
-    let cover = cover(asked, &targets, justification, request, facts)?;
+    let cover = match (cover(asked, &targets, justification, request, facts)?, yes) {
+        (Cover::Pending(_), Some(_)) => Cover::Covered(None),
+        (cover, _) => cover,
+    };
     Ok(Justified { asked, targets, arguments: Some(asked.span(1)), cover })
 }
 
@@ -519,6 +550,7 @@ fn scope<'s, C>(
         targets: targets.map(|target| target.and_then(Result::ok)),
         scope: request.scope,
         room: facts.journal_room(),
+        expects: None,
     });
     (cover, passed)
 }

@@ -8,7 +8,7 @@
 //! # Reading order
 //! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`],
 //! [`cite`], [`select`], [`link`] and [`warrant`], then [`gates`] (all four, in order), then
-//! [`record`] (commit).
+//! [`record`] (commit) and [`mod@answer`].
 //!
 //! # Trust
 //! With `synapse-abi` this is all that decides. It trusts its caller for the
@@ -21,6 +21,7 @@
 
 extern crate alloc;
 
+pub mod answer;
 pub mod capability;
 pub mod cite;
 pub mod gates;
@@ -37,6 +38,7 @@ pub mod target;
 pub mod url;
 pub mod warrant;
 
+pub use answer::{Answer, Said, State, answer, decide_answered};
 pub use capability::Table;
 pub use cite::Names;
 pub use gates::{Decided, Facts, Findings, Held, Reply, Request, Verdict, decide, examine};

@@ -17,7 +17,8 @@ use alloc::borrow::ToOwned;
 use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Harm, Primitive, Type};
 
-use crate::gates::{Facts, Finding, InScope, Verdict};
+use crate::answer::{Said, State};
+use crate::gates::{Facts, Finding, InScope, Question, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
 use crate::scope::{Rights, Scope, Terms};
@@ -35,6 +36,17 @@ pub trait Recorder {
         &mut self,
         entry: &Entry<'_>,
         facts: &impl Facts,
+        now: u64,
+    ) -> Result<u64, SinkFailed>;
+
+    /// Takes the record of a question's answer, and where it was heard.
+    ///
+    /// # Errors
+    /// As of [`Recorder::record`].
+    fn answered(
+        &mut self,
+        question: &Question<'_>,
+        heard: (Said, &str),
         now: u64,
     ) -> Result<u64, SinkFailed>;
 }
@@ -224,6 +236,12 @@ impl<'s> Authorized<'s> {
         self.passed.room
     }
 
+    /// What must stand at its first path still, for a call that was confirmed.
+    #[must_use]
+    pub const fn expects(&self) -> Option<State> {
+        self.passed.expects
+    }
+
     /// Whether a path found below a target is covered too: a move or a removal
     /// of a directory is one of all that is in it.
     #[must_use]
@@ -231,7 +249,10 @@ impl<'s> Authorized<'s> {
         NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
             let tainted = self.justification.integrity == Integrity::Ingested;
             let harmful = self.call.primitive().row().harm != Harm::None;
-            let protected = tainted && harmful && crate::protected::is_protected(&path);
+            // Who confirmed a removal saw the tree that it takes.
+            let sworn =
+                self.passed.expects.is_some() && self.call.primitive() == Primitive::FsDelete;
+            let protected = tainted && harmful && !sworn && crate::protected::is_protected(&path);
             self.passed.scope.check(&path, rights).is_ok() && !protected
         })
     }

@@ -255,6 +255,10 @@ pub(crate) fn object(record: &Record<'_>) -> Value {
         "egress": record.class & 2 != 0,
         "held": record.class & 4 != 0,
         "cause": record.cause,
+        "answer": words::answer(record).map(|(said, console)| json!({
+            "said": words::said_word(said),
+            "console": String::from_utf8_lossy(console),
+        })),
     })
 }
 

@@ -11,6 +11,7 @@ mod bench;
 mod build;
 mod cancel;
 mod check;
+mod confirm;
 mod doctor;
 mod firmware;
 mod gc;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Ps(ps) => ps.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Cancel(cancel) => cancel.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Confirm(confirm) => confirm.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Gc(gc) => gc.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
@@ -111,6 +113,7 @@ enum Command {
     Undo(undo::Undo),
     Ps(ps::Ps),
     Cancel(cancel::Cancel),
+    Confirm(confirm::Confirm),
     Gc(gc::Gc),
     Grant(grant::Grant),
     Why(why::Why),

@@ -52,6 +52,7 @@ impl Why {
                 "gates": account.gates().map(Finding::name),
                 "compartments": compartments(account.decision.secrecy),
                 "origins": account.origins.iter().map(object).collect::<Vec<_>>(),
+                "answer": account.answer.as_ref().map(object),
                 "outcome": account.outcome.as_ref().map(object),
                 "unknown": account.is_unknown(),
                 "why": advice.map(|advice| advice.why),

@@ -16,8 +16,12 @@
 
 pub mod console;
 pub mod control;
+pub mod desk;
+pub mod elsewhere;
 pub mod engine;
 pub mod gc;
+pub mod human;
+mod input;
 pub mod load;
 pub mod locks;
 pub mod log;

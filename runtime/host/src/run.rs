@@ -13,6 +13,7 @@
 use core::error::Error;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -30,9 +31,11 @@ use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
-use crate::console::{Console, PATIENCE};
+use crate::console::Console;
 use crate::control::{Control, Status};
+use crate::desk::Desk;
 use crate::engine::{Choice, Wasmtime, interpreter};
+use crate::human::Human;
 use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
@@ -70,8 +73,21 @@ pub struct Options {
     pub warn: Box<dyn Fn(&Warning<'_>)>,
     /// Told of every call.
     pub report: Box<dyn Fn(&Crossing<'_>) + Send + Sync>,
+    /// What becomes of a call that only a human can allow.
+    pub confirm: Confirm,
+    /// How long a question of either kind waits.
+    pub patience: Duration,
     /// Set to end the run.
     pub cancel: Arc<AtomicBool>,
+}
+
+/// What becomes of a call that only a human can allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirm {
+    /// They are asked.
+    Ask,
+    /// It is refused.
+    Deny,
 }
 
 impl fmt::Debug for Options {
@@ -175,7 +191,9 @@ where
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
     let counts = Arc::new(Counts::default());
-    let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
+    let questions = Arc::new(Desk::default());
+    let _control = answer(&options, &run_dir, Arc::clone(&counts), Arc::clone(&questions))?;
+    let human = human(&options, questions);
     let names = Arc::new(mounts(&options));
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
@@ -198,6 +216,10 @@ where
             show(&run_dir)
         ))
     })?;
+    let run = match options.confirm {
+        Confirm::Ask => run.confirmed_by(Arc::new(human)),
+        Confirm::Deny => run,
+    };
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_time()
@@ -311,22 +333,41 @@ fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
 }
 
 /// Lets other programs of this user ask how the run goes, and end it.
-fn answer(options: &Options, run_dir: &Path, counts: Arc<Counts>) -> Result<Control, RunError> {
+fn answer(
+    options: &Options,
+    run_dir: &Path,
+    counts: Arc<Counts>,
+    desk: Arc<Desk>,
+) -> Result<Control, RunError> {
     let (agent, task) = (options.agent.to_string_lossy().into_owned(), options.task.clone());
     let cancelled = Arc::clone(&options.cancel);
+    let asked = Arc::clone(&desk);
     let status = move || Status {
         agent: agent.clone(),
         task: task.clone(),
         calls: counts.calls.load(Ordering::Relaxed),
         cancelled: cancelled.load(Ordering::Relaxed),
+        question: asked.standing().map(|standing| standing.number),
     };
-    Control::serve(run_dir, Arc::clone(&options.cancel), status).map_err(|why| {
+    Control::serve(run_dir, Arc::clone(&options.cancel), desk, status).map_err(|why| {
         RunError(format!(
             "cannot make the run's socket: {}: {why}; its file system may hold none, set \
              XDG_STATE_HOME to a folder on another one",
             show(run_dir)
         ))
     })
+}
+
+/// Whoever may say yes to what the agent asks for.
+fn human(options: &Options, desk: Arc<Desk>) -> Human {
+    Human {
+        terminal: options.screen,
+        agent: options.agent.to_string_lossy().into_owned(),
+        cancel: Arc::clone(&options.cancel),
+        patience: options.patience,
+        desk,
+        turn: Arc::default(),
+    }
 }
 
 /// The state folder that holds a run's directory.
@@ -371,7 +412,7 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         terminal: options.screen,
         agent: options.agent.to_string_lossy().into_owned(),
         cancel: Arc::clone(&options.cancel),
-        patience: PATIENCE,
+        patience: options.patience,
     };
     Disk::new(mounts, &own, Some(journal), Box::new(console))
         .map_err(|why| RunError(why.to_string()))

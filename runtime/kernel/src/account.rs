@@ -12,7 +12,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_boundary::Secrecy;
+use synapse_boundary::{Said, Secrecy};
 
 use crate::record::{Kind, tag};
 use crate::verify::{Broken, Reader, Record};
@@ -23,6 +23,8 @@ use crate::{explain, render, words};
 pub struct Account<'a> {
     /// The decision.
     pub decision: Record<'a>,
+    /// What a human answered, if one was asked.
+    pub answer: Option<Record<'a>>,
     /// What the call came to; none for a refusal, or where the run died before.
     pub outcome: Option<Record<'a>>,
     /// The decisions that brought in what justified it.
@@ -55,17 +57,26 @@ impl<'a> Account<'a> {
         let decision = match (found.kind, found.cause.and_then(get)) {
             (Kind::Decision, _) => found,
             (Kind::Outcome, Some(decision)) => decision,
+            (Kind::Answer, _) => {
+                // The decision that rests on it; none where the log ends before.
+                let rests = |record: &&Record<'_>| {
+                    record.kind == Kind::Decision && record.cause == Some(number)
+                };
+                let decision = records.iter().find(rests);
+                *decision.ok_or(NoAccount::NoCall(Kind::Answer))?
+            }
             (kind, _) => return Err(NoAccount::NoCall(kind)),
         };
         let follows = |record: &&Record<'_>| {
             record.kind == Kind::Outcome && record.cause == Some(decision.sequence)
         };
         let outcome = records.iter().find(follows).copied();
+        let answer = decision.cause.and_then(get).filter(|cause| cause.kind == Kind::Answer);
         let origins = decision.field(tag::ORIGINS).unwrap_or_default();
         let origins = origins
             .chunks_exact(8)
             .filter_map(|bytes| get(u64::from_le_bytes(bytes.try_into().ok()?)));
-        Ok(Self { decision, outcome, origins: origins.collect() })
+        Ok(Self { decision, answer, outcome, origins: origins.collect() })
     }
 
     /// What each gate said, 1 to 4.
@@ -81,6 +92,12 @@ impl<'a> Account<'a> {
                 Finding::NotReached
             }
         })
+    }
+
+    /// Whether a human said yes to it.
+    fn is_confirmed(&self) -> bool {
+        let said = self.answer.as_ref().and_then(words::answer);
+        said.is_some_and(|(said, _)| said == Said::Yes)
     }
 
     /// Whether nobody knows what the call did: permitted, not taken back by
@@ -114,6 +131,9 @@ impl<'a> Account<'a> {
         let gates = words::GATES.iter().skip(1).zip(self.gates());
         for (number, (name, finding)) in gates.enumerate() {
             let told = match (finding, advice) {
+                (Finding::Passed, _) if number == 2 && self.is_confirmed() => {
+                    "passed, by the human's yes"
+                }
                 (Finding::Passed, _) => "passed",
                 (Finding::NotReached, _) => "not reached",
                 (Finding::Refused, advice) => advice.map_or("refused", |advice| advice.why),
@@ -126,6 +146,9 @@ impl<'a> Account<'a> {
         }
         for (number, origin) in self.origins.iter().enumerate() {
             say(if number == 0 { "read in" } else { "" }, &words::record(origin));
+        }
+        if let Some(answer) = &self.answer {
+            say("answered", &words::record(answer));
         }
         match &self.outcome {
             Some(outcome) => say("came to", &words::record(outcome)),

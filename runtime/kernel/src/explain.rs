@@ -63,13 +63,13 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         ),
         Refusal::Destructive => advice(
             "it cannot be taken back, and the task had read something from outside by then",
-            "do it before anything is read, or ask for a warrant by then; what is held and not \
-             released leaves no mark",
+            "do it before anything is read, ask for a warrant by then, hold instead of reading, or run \
+             it where a human can say yes",
         ),
         Refusal::Protected => advice(
             "the name tells tools or agents what to do, and the task had read something from \
              outside by then",
-            "write it before anything is read, or under another name",
+            "write it before anything is read, under another name, or where a human can say yes",
         ),
         Refusal::Irreversible => advice(
             "the journal has no room for what this would displace, so it could not be undone",
@@ -95,8 +95,9 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             advice("the text has a link that nobody vouched for", "send the text without it")
         }
         Refusal::Declined => advice(
-            "the human said no, or could not be asked",
-            "run it where a human can answer, or leave it out",
+            "the human said no or nothing, or was asked enough: about this call before, or about \
+             five, in this turn",
+            "leave it out, or explain it to the human first",
         ),
         Refusal::Unsupported => advice(
             "nothing says enough about what such a warrant would let happen",

@@ -5,7 +5,9 @@ extern crate alloc;
 
 pub mod account;
 pub mod admit;
+pub mod asking;
 pub mod bounds;
+pub mod confirm;
 pub mod engine;
 pub mod explain;
 pub mod grant;

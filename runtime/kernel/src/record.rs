@@ -18,10 +18,11 @@ use sha2::{Digest, Sha256};
 use synapse_abi::code::{self, Refusal};
 use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
+use synapse_boundary::gates::Question;
 pub use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::target::Target;
-use synapse_boundary::{Entry, Facts, Label, Recorder};
+use synapse_boundary::{Entry, Facts, Integrity, Label, Origin, Recorder, Said, Secrecy};
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
@@ -74,6 +75,8 @@ pub mod tag {
     pub const OUTCOME: u8 = 6;
     /// JSON text of a start record.
     pub const TEXT: u8 = 7;
+    /// Digest of the sentence that was asked about, what was said, and where.
+    pub const ANSWER: u8 = 8;
 }
 
 /// When a record must be on disk.
@@ -242,6 +245,29 @@ impl<S: Sink> Recorder for Log<S> {
         let mut frame = self.head(&event, asked, now);
         decision_tail(&mut frame, entry, facts);
         self.seal(frame, durability)
+    }
+
+    fn answered(
+        &mut self,
+        question: &Question<'_>,
+        (said, console): (Said, &str),
+        now: u64,
+    ) -> Result<u64, SinkFailed> {
+        let call = question.call();
+        let mut tail = Sha256::digest(call.map_or("", |call| call.raw())).to_vec();
+        tail.push(said.number());
+        tail.extend_from_slice(console.as_bytes());
+        let event = Event {
+            kind: Kind::Answer,
+            task: question.task(),
+            primitive: call.map(|call| call.primitive()),
+            code: 0,
+            label: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
+            cause: None,
+            tail: Some((tag::ANSWER, &tail)),
+            durability: Durability::Written,
+        };
+        self.note(&event, now)
     }
 }
 

@@ -25,6 +25,7 @@ use synapse_boundary::{Integrity, Label, Names, Origin, Secrecy};
 use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
+use crate::confirm::Confirm;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
 use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
@@ -129,6 +130,12 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             cancel,
         });
         Ok(Self { task, log, platform, input, limits })
+    }
+
+    /// As [`Task::confirmed_by`].
+    #[must_use]
+    pub fn confirmed_by(self, human: Arc<dyn Confirm>) -> Self {
+        Self { task: self.task.confirmed_by(human), ..self }
     }
 
     /// Runs the turn to its end, and ends the log.

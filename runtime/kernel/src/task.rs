@@ -22,14 +22,16 @@ use synapse_abi::limits::{LIST, REPLY};
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
 use synapse_boundary::cite::Bearer;
+use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::target::Target;
 use synapse_boundary::{
-    Authorized, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened, Reply,
-    Request, Table, TurnEnd, Verdict, Warrants, commit, decide,
+    Authorized, Decided, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened,
+    Reply, Request, Table, TurnEnd, Verdict, Warrants, commit, decide,
 };
 use synapse_primitives::{Executed, Platform, execute};
 
+use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
 use crate::record::{Durability, Event, Kind, Log, Sink, tag};
@@ -81,6 +83,7 @@ pub struct Task<P, S> {
     log: SharedLog<S>,
     watch: Watch,
     cancel: Arc<AtomicBool>,
+    asker: Asker,
 }
 
 impl<P, S> core::fmt::Debug for Task<P, S> {
@@ -149,7 +152,16 @@ impl<P: Platform, S: Sink> Task<P, S> {
             log: parts.log,
             watch: parts.watch,
             cancel: parts.cancel,
+            asker: Asker::default(),
         }
+    }
+
+    /// Asks this human about what only they can allow; by default nobody is
+    /// asked, and it is refused.
+    #[must_use]
+    pub fn confirmed_by(mut self, human: Arc<dyn Confirm>) -> Self {
+        self.asker.human = Some(human);
+        self
     }
 
     /// How far its mark has risen.
@@ -178,14 +190,22 @@ impl<P: Platform, S: Sink> Task<P, S> {
             warrants: &self.warrants,
             lines: &self.lines,
         };
-        // No console takes confirmations yet: a question is refused.
-        let verdict = decide(request, &self.stores, sentence).unasked();
+        let (verdict, learned) = match decide(request, &self.stores, sentence) {
+            Decided::Final(verdict) => (verdict, Label::SYSTEM),
+            Decided::Ask(question) => {
+                let (platform, log, facts) = (&*self.platform, &self.log, &self.stores);
+                let scene = Scene { platform, log, facts, request, sentence };
+                let asked = self.asker.ask(question, &scene).await;
+                asked.map_err(|SinkFailed| Fault::NoRecord.number())?
+            }
+        };
         let seen = Seen::of(&verdict, sentence);
         if self.calls_left == 0 {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
         let now = self.platform.now_ms();
+        // The lock is free again before anything else is recorded.
         let opened = commit(verdict, &mut *self.log.lock(), &mut self.warrants, &self.stores, now);
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
@@ -194,7 +214,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
                 return Ok(self.frame(Form::Nothing, &[]));
             }
             Ok(Opened::Refused(refused)) => {
-                self.mark.absorb(refused.label);
+                self.mark.absorb(refused.label.join(learned));
                 self.tell(&seen, refused.record, refused.refusal.number(), 0, false);
                 return Err(refused.refusal.number());
             }
@@ -205,6 +225,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let room = charge(authorized.call());
         let origin = hold.then(|| Origin::of(&authorized)).flatten();
         let executed = execute(authorized, &*self.platform, &self.stores).await;
+        self.mark.absorb(learned);
         let digest = hold.then(|| digest(&executed));
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
@@ -291,7 +312,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
     }
 
     fn cancelled(&self) -> bool {
-        self.overdrawn > OVERDRAFT || self.cancel.load(Ordering::Relaxed)
+        self.overdrawn > OVERDRAFT || self.asker.is_over() || self.cancel.load(Ordering::Relaxed)
     }
 }
 

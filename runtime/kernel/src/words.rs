@@ -11,7 +11,7 @@ use alloc::string::{String, ToString};
 
 use synapse_abi::code::{self, Fault, Refusal};
 use synapse_abi::registry::Ingest;
-use synapse_boundary::Integrity;
+use synapse_boundary::{Integrity, Said};
 
 use crate::record::{Kind, WARRANT, tag};
 use crate::render;
@@ -90,6 +90,26 @@ pub fn text<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
     })
 }
 
+/// What was said in an answer's record, and where.
+#[must_use]
+pub fn answer<'a>(record: &Record<'a>) -> Option<(Said, &'a [u8])> {
+    let (said, console) = record.field(tag::ANSWER)?.get(DIGEST..)?.split_first()?;
+    Some((Said::from_number(*said)?, console))
+}
+
+/// What a human said, in words.
+#[must_use]
+pub const fn said_word(said: Said) -> &'static str {
+    match said {
+        Said::Yes => "yes",
+        Said::No => "no",
+        Said::Unrecognised => "neither yes nor no",
+        Said::Nobody => "nothing: nobody was there",
+        Said::TimedOut => "nothing in time",
+        Said::Cancelled => "nothing before the run was ended",
+    }
+}
+
 /// A number with its thousands apart.
 #[must_use]
 pub fn grouped(number: impl TryInto<u64>) -> String {
@@ -136,6 +156,9 @@ fn told(record: &Record<'_>) -> String {
         told.push_str(" = ");
         told.push_str(&render::line(target, WIDTH));
     }
+    if let Some((said, console)) = answer(record) {
+        told = format!("{} (at {})", said_word(said), render::line(console, WIDTH));
+    }
     let length = record.field(tag::OUTCOME).and_then(<[u8]>::first_chunk::<8>);
     if let Some(length) = length {
         told.push_str(&grouped(u64::from_le_bytes(*length)));
@@ -160,6 +183,8 @@ fn integrity(record: &Record<'_>) -> &'static str {
 /// The gates' names, by number; there is no gate 0.
 pub const GATES: [&str; 5] = ["", "grammar", "capability", "label", "scope"];
 const TARGET: usize = 120;
+/// Bytes of the digest of what was asked about.
+const DIGEST: usize = 32;
 /// Length and digest.
 const MALFORMED_HEAD: usize = 40;
 const WIDTH: usize = 160;

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Primitive, REGISTRY};
+use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::{
-    Decided, Entry, Facts, Integrity, Label, Mark, Opened, Recorder, commit, decide, examine,
+    Decided, Entry, Facts, Integrity, Label, Mark, Opened, Recorder, Said, Warrants, commit, decide,
+    examine,
 };
 
 use crate::leave::{Leave, mint};
@@ -31,6 +33,10 @@ impl Recorder for Tape {
         self.told = Some((entry.refusal, entry.justification));
         self.cause = entry.cause;
         Ok(self.records)
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        unreachable!("nobody answers here")
     }
 }
 

@@ -1,11 +1,12 @@
 //! Attacks on what gate 4 lets through and on what the record says.
 
+use synapse_boundary::gates::Question;
 use synapse_boundary::path::NormalPath;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{HostPattern, Method, Net, Place};
 use synapse_boundary::url::Url;
 use synapse_boundary::{
-    Entry, Facts, Held, Label, Mark, Names, Opened, Recorder, Request, Scope, Secrecy, Table,
+    Entry, Facts, Held, Label, Mark, Names, Opened, Recorder, Request, Said, Scope, Secrecy, Table,
     Warrants, commit, decide,
 };
 
@@ -73,6 +74,10 @@ impl Recorder for Tape {
             entry.targets.iter().flatten().filter_map(|target| Some(target.text()?.into())),
         );
         Ok(0)
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        unreachable!("nobody answers here")
     }
 }
 

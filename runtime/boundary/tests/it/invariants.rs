@@ -2,10 +2,11 @@
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Just;
+use synapse_boundary::gates::Question;
 use synapse_boundary::record::{Refused, SinkFailed};
 use synapse_boundary::{
-    Decided, Entry, Facts, Findings, Integrity, Label, Mark, Opened, Origin, Recorder, Secrecy,
-    Warrants, commit, decide, examine,
+    Decided, Entry, Facts, Findings, Integrity, Label, Mark, Opened, Origin, Recorder, Said,
+    Secrecy, Warrants, commit, decide, examine,
 };
 
 use crate::agree::{Tape, outcome};
@@ -100,6 +101,10 @@ impl Recorder for Few {
         self.0 = self.0.checked_sub(1).ok_or(SinkFailed)?;
         self.1.push(format!("{entry:?}"));
         Ok(7)
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        unreachable!("nobody answers here")
     }
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod agree;
+mod answers;
 mod attacks;
 mod cite;
 mod grammar;

@@ -2,6 +2,7 @@
 
 use synapse_abi::registry::Primitive;
 use synapse_boundary::cite::Bearer;
+use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{
     Decimal, Effect, HostPattern, Limit, Method, Net, Pattern, Rights, Terms, Tool,
@@ -9,7 +10,8 @@ use synapse_boundary::scope::{
 use synapse_boundary::target::Target;
 use synapse_boundary::{
     Decided, Entry, Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Origin,
-    Recorder, Reply, Request, Scope, Secrecy, Table, TurnEnd, Warrants, commit, decide, examine,
+    Recorder, Reply, Request, Said, Scope, Secrecy, Table, TurnEnd, Warrants, commit, decide,
+    examine,
 };
 
 /// What a session came to for one sentence.
@@ -54,6 +56,10 @@ impl Recorder for Log<'_> {
         *self.2 = entry.cause;
         *self.1 += 1;
         if self.0 { Ok(*self.1) } else { Err(SinkFailed) }
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        unreachable!("nobody answers here")
     }
 }
 

@@ -5,6 +5,7 @@ mod audit;
 mod bench;
 mod cancel;
 mod codes;
+mod confirm;
 mod control;
 mod doctor;
 mod grant;

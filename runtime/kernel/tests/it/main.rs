@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod admit;
+mod confirm;
 mod door;
 mod ends;
 mod grant;
