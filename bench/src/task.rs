@@ -58,6 +58,7 @@ pub(crate) fn task<P: Platform>(platform: P, grant: &str) -> Result<Task<P, Ring
     let grant =
         Grant::parse(grant).map_err(|why| format!("the rows' own grant is wrong: {why}"))?;
     Ok(Task::new(Parts {
+        run: [7; 32],
         id: 0,
         mark: mark(),
         grant: Arc::new(grant),

@@ -22,7 +22,11 @@ use core::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::{disk::Identity, platform::Kind};
+use crate::{
+    disk::Identity,
+    platform::Kind,
+    rest::{Rest, format},
+};
 
 /// The version of the format.
 pub const VERSION: u64 = 1;
@@ -143,6 +147,8 @@ pub struct Entry {
     pub kept: Option<String>,
     /// The directories made, outermost first.
     pub made: Vec<String>,
+    /// What the change gave to what it wrote or moved; `None` where nobody said.
+    pub stamp: Option<Rest>,
 }
 
 /// Why a journal cannot be read.
@@ -195,6 +201,7 @@ impl Entry {
             "after": self.after.as_ref().map(state),
             "kept": self.kept,
             "made": self.made,
+            "stamp": self.stamp.as_ref().map(format::rest),
         }))
     }
 }
@@ -277,6 +284,10 @@ fn parse(value: &Value) -> Option<Entry> {
         after: state("after")?,
         kept: text("kept"),
         made: made.map(|path| path.as_str().map(ToOwned::to_owned)).collect::<Option<_>>()?,
+        stamp: match value.get("stamp") {
+            None | Some(Value::Null) => None,
+            Some(stamp) => Some(format::parse_rest(stamp)?),
+        },
     })
 }
 
@@ -308,7 +319,7 @@ fn parse_state(value: &Value) -> Option<State> {
     })
 }
 
-fn hex(digest: &[u8; 32]) -> String {
+pub(crate) fn hex(digest: &[u8; 32]) -> String {
     digest.iter().fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -316,7 +327,7 @@ fn hex(digest: &[u8; 32]) -> String {
     })
 }
 
-fn bytes(text: &str) -> Option<[u8; 32]> {
+pub(crate) fn bytes(text: &str) -> Option<[u8; 32]> {
     let mut digest = [0; 32];
     if text.len() != 64 {
         return None;
@@ -330,7 +341,7 @@ fn bytes(text: &str) -> Option<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::{Entry, Folder, Header, JournalError, Operation, State, read};
-    use crate::{disk::Identity, platform::Kind};
+    use crate::{disk::Identity, platform::Kind, rest::Rest};
     use alloc::{string::ToString, vec, vec::Vec};
 
     fn sample() -> (Header, Vec<Entry>) {
@@ -356,6 +367,7 @@ mod tests {
             after: None,
             kept: None,
             made: vec!["/data/é".to_string()],
+            stamp: Some(Rest::outside()),
         };
         let edit = Entry {
             record: 13,
@@ -365,6 +377,7 @@ mod tests {
             after: Some(state),
             kept: Some("13".to_string()),
             made: vec![],
+            stamp: None,
             ..move_.clone()
         };
         (Header { drawer: ".synapse-kept-1".to_string(), folders }, vec![move_, edit])

@@ -102,6 +102,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             ..TurnLimits::default()
         };
         let task = Task::new(Parts {
+            run: id,
             id: 0,
             mark: Label { origin: Origin::record(start), ..prompt },
             grant,

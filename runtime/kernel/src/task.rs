@@ -26,7 +26,8 @@ use synapse_boundary::{
     Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
     Verdict, decide,
 };
-use synapse_primitives::{Executed, Platform, execute};
+use synapse_primitives::rest::Creator;
+use synapse_primitives::{Caller, Executed, Platform, execute};
 
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
@@ -71,8 +72,7 @@ pub struct Task<P, S> {
     grant: Arc<Grant>,
     calls_left: u64,
     overdrawn: u32,
-    stores: Stores,
-    platform: Arc<P>,
+    stores: Stores<P>,
     log: SharedLog<S>,
     watch: Watch,
     cancel: Arc<AtomicBool>,
@@ -89,6 +89,8 @@ impl<P, S> core::fmt::Debug for Task<P, S> {
 
 /// What a task is made of.
 pub struct Parts<P, S> {
+    /// The number of its run's log.
+    pub run: [u8; 32],
     /// Its number in the run.
     pub id: u64,
     /// What its memory holds when it starts.
@@ -132,8 +134,9 @@ impl<P: Platform, S: Sink> Task<P, S> {
                 bytes: 0,
                 held_room: parts.held_room,
                 journal_room: parts.journal_room,
+                creator: Creator { run: parts.run, task: parts.id },
+                platform: parts.platform,
             },
-            platform: parts.platform,
             log: parts.log,
             watch: parts.watch,
             cancel: parts.cancel,
@@ -161,7 +164,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let opened = self.log.lock().commit(verdict, &self.stores, self.platform.now_ms());
+        let opened = self.log.lock().commit(verdict, &self.stores, self.stores.platform.now_ms());
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
             Ok(Opened::Refused(refused)) => {
@@ -174,7 +177,9 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let (record, hold) = (authorized.record(), authorized.call().hold());
         let primitive = authorized.call().primitive();
         let room = charge(authorized.call());
-        let executed = execute(authorized, &*self.platform, &self.stores).await;
+        let (creator, compartments) = (self.stores.creator, &*self.grant.compartments);
+        let caller = Caller { creator, compartments };
+        let executed = execute(authorized, &*self.stores.platform, &self.stores, caller).await;
         let digest = hold.then(|| digest(&executed));
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
@@ -238,7 +243,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             tail: Some((tag::OUTCOME, &tail)),
             durability: Durability::Soon,
         };
-        let noted = self.log.lock().note(&event, self.platform.now_ms());
+        let noted = self.log.lock().note(&event, self.stores.platform.now_ms());
         noted.map(|_| ()).map_err(|_| Fault::Unrecorded.number())
     }
 
@@ -285,17 +290,18 @@ impl<'s> Seen<'s> {
 /// One held value: its bytes, or the fault that came instead.
 type Kept = Labelled<Result<Vec<u8>, Fault>>;
 
-/// A task's held values, and its part of the journal.
-#[derive(Debug)]
-struct Stores {
+/// A task's held values, its part of the journal, and what it made.
+struct Stores<P> {
     /// Each with the SHA-256 of its bytes.
     values: Vec<(Kept, [u8; 32])>,
     bytes: usize,
     held_room: usize,
     journal_room: u64,
+    creator: Creator,
+    platform: Arc<P>,
 }
 
-impl Stores {
+impl<P> Stores<P> {
     /// Keeps what a call came to, and charges `room` bytes for it; the number of
     /// the new value.
     fn keep(&mut self, executed: Executed, digest: [u8; 32], room: usize) -> Result<u64, Fault> {
@@ -334,7 +340,7 @@ fn charge(call: &Call<'_>) -> usize {
     asked.min(REPLY)
 }
 
-impl Facts for Stores {
+impl<P: Platform> Facts for Stores<P> {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         let (kept, digest) = self.values.get(index)?;
@@ -349,8 +355,7 @@ impl Facts for Stores {
         self.journal_room
     }
 
-    /// No store keeps creators yet, so nothing counts as own.
-    fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
-        false
+    fn is_own_creation(&self, path: &NormalPath<'_>) -> bool {
+        self.platform.is_own(path.as_str(), self.creator)
     }
 }

@@ -70,6 +70,7 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
     let tape = Tape::default();
     let grant = "version = 1\nprimitives = [\"clock_read\"]\n[budget]\ncalls = 1990\n";
     let task = Task::new(Parts {
+        run: [7; 32],
         id: 0,
         mark: Label::SYSTEM,
         grant: Arc::new(Grant::parse(grant).unwrap()),

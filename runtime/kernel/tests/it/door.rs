@@ -59,6 +59,7 @@ impl World {
         let tape = Tape::default();
         let log = Arc::new(Mutex::new(Log::begin(tape.clone(), [7; 32]).unwrap()));
         let task = Task::new(Parts {
+            run: [7; 32],
             id: 3,
             mark: Label::new(mark, Secrecy::PROMPT, Origin::NONE),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),

@@ -39,6 +39,7 @@ impl World {
         let platform = Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap());
         let log = Arc::new(Mutex::new(Log::begin(Null, [7; 32]).unwrap()));
         let task = Task::new(Parts {
+            run: [7; 32],
             id: 3,
             mark: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
@@ -155,6 +156,7 @@ fn a_denied_name_is_hidden_at_any_depth() {
     world.platform.place(&format!("{deep}/.env"), b"x").unwrap();
     let grant = GRANT.replace("\"/data/closed/*\"", "\"**/.env\"");
     world.task = Task::new(Parts {
+        run: [7; 32],
         id: 3,
         mark: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
         grant: Arc::new(Grant::parse(&grant).unwrap()),
