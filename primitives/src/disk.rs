@@ -249,6 +249,23 @@ impl Disk {
         Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen })
     }
 
+    /// The folders as a store knows them, and of these the ones that may be changed.
+    ///
+    /// # Errors
+    /// A folder cannot be looked at.
+    pub fn folders(&self) -> Result<(Vec<Folder>, Vec<Folder>), Fault> {
+        let (mut folders, mut writable) = (Vec::new(), Vec::new());
+        for (guest, held) in self.table.roots().zip(&self.mounts) {
+            let identity = Identity::of(&held.dir)?;
+            let folder = Folder { guest: guest.into(), host: held.host.clone(), identity };
+            if held.access == Access::ReadWrite {
+                writable.push(folder.clone());
+            }
+            folders.push(folder);
+        }
+        Ok((folders, writable))
+    }
+
     /// What is kept of the files' labels: to put in what an earlier run left, and to
     /// take out what this one did.
     pub fn rest(&self) -> MutexGuard<'_, Index> {

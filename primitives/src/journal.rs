@@ -175,16 +175,24 @@ impl Header {
     /// The first line of an index.
     #[must_use]
     pub fn line(&self) -> String {
-        let folder = |folder: &Folder| {
-            json!({
-                "guest": folder.guest,
-                "host": folder.host,
-                "device": folder.identity.device,
-                "inode": folder.identity.inode,
-            })
-        };
-        let folders: Vec<Value> = self.folders.iter().map(folder).collect();
+        let folders: Vec<Value> = self.folders.iter().map(Folder::value).collect();
         line(&json!({ "synapse-journal": VERSION, "drawer": self.drawer, "folders": folders }))
+    }
+}
+
+impl Folder {
+    pub(crate) fn value(&self) -> Value {
+        json!({
+            "guest": self.guest,
+            "host": self.host,
+            "device": self.identity.device,
+            "inode": self.identity.inode,
+        })
+    }
+
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
+        let text = |key| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+        Some(Self { guest: text("guest")?, host: text("host")?, identity: identity(value)? })
     }
 }
 
@@ -253,13 +261,9 @@ fn parse_header(value: &Value) -> Option<Header> {
         return None;
     }
     let drawer = value.get("drawer")?.as_str()?.to_owned();
-    let folders = value.get("folders")?.as_array()?.iter().map(folder).collect::<Option<_>>()?;
+    let folders =
+        value.get("folders")?.as_array()?.iter().map(Folder::parse).collect::<Option<_>>()?;
     Some(Header { drawer, folders })
-}
-
-fn folder(value: &Value) -> Option<Folder> {
-    let text = |key| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
-    Some(Folder { guest: text("guest")?, host: text("host")?, identity: identity(value)? })
 }
 
 fn identity(value: &Value) -> Option<Identity> {

@@ -39,6 +39,7 @@ pub mod mounts;
 pub mod platform;
 pub mod rest;
 pub mod search;
+pub mod store;
 
 pub use execute::{Caller, Done, Executed, execute};
 pub use platform::Platform;

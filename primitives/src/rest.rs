@@ -15,6 +15,8 @@
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod format;
 mod index;
+#[cfg(all(feature = "cap-std", target_os = "linux"))]
+pub mod kept;
 
 use alloc::{borrow::Cow, collections::BTreeSet, string::String};
 

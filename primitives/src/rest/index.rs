@@ -98,8 +98,8 @@ impl Index {
     }
 
     /// The same for what holds at a path and below it.
-    pub fn recall_below(&mut self, path: String, names: Names) {
-        self.below.insert(path, names);
+    pub fn recall_below(&mut self, path: String, names: &Names) {
+        self.below.entry(path).or_default().join(names);
     }
 
     /// The paths whose entries changed, each with what is kept now.
