@@ -24,7 +24,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
 use crate::url::{Host, Url};
 use json::References;
-pub(crate) use json::{Elements, Members, after_plain};
+pub(crate) use json::{Elements, Members, after_plain, is_json};
 
 /// Parses one sentence.
 ///

@@ -206,7 +206,7 @@ fn is_short_name(name: &str) -> bool {
 
 /// `Default_Ignorable_Code_Point` of the Unicode Character Database
 /// (`DerivedCoreProperties.txt`, version 16).
-const fn is_default_ignorable(char: char) -> bool {
+pub(crate) const fn is_default_ignorable(char: char) -> bool {
     matches!(char,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'

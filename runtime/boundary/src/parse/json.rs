@@ -173,6 +173,12 @@ impl<'s> Parser<'s> {
     }
 }
 
+/// Whether a text is JSON as the door spells it, and names nothing held.
+pub(crate) fn is_json(text: &str) -> bool {
+    let mut parser = Parser::new(text);
+    parser.value(limits::JSON_DEPTH, References::None).is_ok() && parser.rest.is_empty()
+}
+
 /// The members of an object that was parsed: keys as they are meant, values as
 /// they stand.
 #[derive(Clone, Debug)]

@@ -8,12 +8,15 @@
 
 mod agree;
 mod attacks;
+mod cite;
 mod grammar;
 mod invariants;
+mod link;
 mod model;
 mod names;
 mod order;
 mod random;
+mod select;
 mod sentences;
 mod url;
 mod world;
