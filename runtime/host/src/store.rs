@@ -16,6 +16,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use redb::backends::FileBackend;
 use redb::{Database, DatabaseError, ReadableDatabase as _, TableDefinition};
 use synapse_primitives::journal::{self, Folder, INDEX, Journal};
 use synapse_primitives::rest::Index;
@@ -55,7 +56,9 @@ impl Redb {
         let turn = open("store.lock").map_err(host)?;
         turn.lock().map_err(host)?;
         let file = open(FILE).map_err(host)?;
-        let database = Database::builder().create_file(file).map_err(|why| match why {
+        let database =
+            FileBackend::new(file).and_then(|file| Database::builder().create_with_backend(file));
+        let database = database.map_err(|why| match why {
             DatabaseError::UpgradeRequired(_) => StoreError::Version,
             why => host(why),
         })?;

@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod engine;
 pub mod explain;
 pub mod grant;
+pub mod names;
 pub mod render;
 pub mod replay;
 pub mod run;

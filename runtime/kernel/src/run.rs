@@ -28,6 +28,7 @@ use synapse_primitives::execute::escape;
 
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
+use crate::names::{ENTRIES, NameIndex};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
 /// What a run is made of.
@@ -72,6 +73,7 @@ pub struct Run<P, S> {
     platform: Arc<P>,
     input: Vec<u8>,
     limits: TurnLimits,
+    grant: Arc<Grant>,
 }
 
 impl<P, S> fmt::Debug for Run<P, S> {
@@ -105,7 +107,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             run: id,
             id: 0,
             mark: Label { origin: Origin::record(start), ..prompt },
-            grant,
+            grant: Arc::clone(&grant),
             journal_room: room.journal,
             held_room: room.held,
             platform: Arc::clone(&platform),
@@ -113,12 +115,13 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             watch,
             cancel,
         });
-        Ok(Self { task, log, platform, input, limits })
+        Ok(Self { task, log, platform, input, limits, grant })
     }
 
     /// Runs the turn to its end, and ends the log.
     pub async fn turn<E: Engine>(self, engine: &E, program: &E::Program) -> Finished<S> {
-        let Self { task, log, platform, input, limits } = self;
+        let Self { mut task, log, platform, input, limits, grant } = self;
+        task.know(NameIndex::walk(&*platform, &grant.scope, ENTRIES).await);
         let (task, ended) = engine.turn(program, task, &input, limits).await;
         // What a guest says of itself is no code of the kernel's.
         let (code, said) = match ended {

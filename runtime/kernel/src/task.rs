@@ -31,6 +31,7 @@ use synapse_primitives::{Caller, Executed, Platform, execute};
 
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
+use crate::names::{NameIndex, Renaming};
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -134,6 +135,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
                 bytes: 0,
                 held_room: parts.held_room,
                 journal_room: parts.journal_room,
+                names: NameIndex::default(),
                 creator: Creator { run: parts.run, task: parts.id },
                 platform: parts.platform,
             },
@@ -141,6 +143,17 @@ impl<P: Platform, S: Sink> Task<P, S> {
             watch: parts.watch,
             cancel: parts.cancel,
         }
+    }
+
+    /// Says which names there are in its folders.
+    pub fn know(&mut self, names: NameIndex) {
+        self.stores.names = names;
+    }
+
+    /// Which names it knows of.
+    #[must_use]
+    pub const fn names(&self) -> &NameIndex {
+        &self.stores.names
     }
 
     /// How far its mark has risen.
@@ -176,7 +189,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         };
         let (record, hold) = (authorized.record(), authorized.call().hold());
         let primitive = authorized.call().primitive();
-        let room = charge(authorized.call());
+        let (room, renaming) = (charge(authorized.call()), Renaming::of(&authorized));
         let (creator, compartments) = (self.stores.creator, &*self.grant.compartments);
         let caller = Caller { creator, compartments };
         let executed = execute(authorized, &*self.stores.platform, &self.stores, caller).await;
@@ -184,6 +197,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
             self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
+            renaming.into_iter().for_each(|renaming| self.stores.names.apply(renaming));
         }
         if let Some(digest) = digest {
             let label = executed.label();
@@ -297,6 +311,7 @@ struct Stores<P> {
     bytes: usize,
     held_room: usize,
     journal_room: u64,
+    names: NameIndex,
     creator: Creator,
     platform: Arc<P>,
 }

@@ -7,3 +7,4 @@ mod ends;
 mod grant;
 mod leaks;
 mod log;
+mod rest;
