@@ -183,6 +183,14 @@ pub fn settle(state: &Path, run: &str) -> Result<(), StoreError> {
     kept::settle(&mut Redb::open(state)?, run, journal(state, run).as_ref())
 }
 
+/// Says of a path of the host, and of all below it, that it may hold anything.
+///
+/// # Errors
+/// The store cannot be used.
+pub fn lose(state: &Path, host: &str) -> Result<(), StoreError> {
+    kept::lose(&mut Redb::open(state)?, host)
+}
+
 /// Forgets the labels of what was taken away before a time; how many.
 ///
 /// # Errors

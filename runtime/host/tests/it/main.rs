@@ -4,6 +4,7 @@
 mod alike;
 mod console;
 mod engine;
+mod labels;
 mod load;
 mod records;
 mod render;
