@@ -353,7 +353,7 @@ fn labels_outlive_a_run() {
 
 /// Where the host has a path of a disk's one folder.
 fn world_path(disk: &Disk, inner: &str) -> std::path::PathBuf {
-    Path::new(&disk.mounts()[0].1).join(inner)
+    Path::new(&disk.mounts().first().unwrap().1).join(inner)
 }
 
 #[test]

@@ -137,7 +137,9 @@ pub(crate) fn journal(record: u64, room: u64) -> Journal {
 /// What a task leaves that has read this.
 pub(crate) fn stamp(task: u64, integrity: Integrity, names: &[&'static str]) -> Stamp {
     let mut rest = Rest { integrity, names: Names::NONE };
-    names.iter().for_each(|name| rest.names.add(*name));
+    for name in names {
+        rest.names.add(*name);
+    }
     let creator = Creator { run: [7; 32], task };
     Stamp { rest, creator, carried: Names::NONE, owner: Owner::Anyone }
 }

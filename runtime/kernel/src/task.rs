@@ -197,7 +197,9 @@ impl<P: Platform, S: Sink> Task<P, S> {
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
             self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
-            renaming.into_iter().for_each(|renaming| self.stores.names.apply(renaming));
+            if let Some(renaming) = renaming {
+                self.stores.names.apply(renaming);
+            }
         }
         if let Some(digest) = digest {
             let label = executed.label();
