@@ -18,93 +18,111 @@ mod index;
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod kept;
 
-use alloc::{borrow::Cow, collections::BTreeSet, string::String};
+use alloc::{borrow::ToOwned, collections::BTreeSet, string::String};
 
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 
 use crate::platform::Kind;
 pub use index::{How, Index, Moving};
 
-/// Names of compartments.
+/// Names of compartments. Those that the kernel fills, which most files have, take
+/// no memory of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names(BTreeSet<Cow<'static, str>>);
+pub struct Names {
+    /// By their places in [`BUILT_IN`].
+    built_in: u8,
+    own: BTreeSet<String>,
+}
 
-/// Compartments that the kernel itself fills.
-const BUILT_IN: [(&str, Secrecy); 2] = [("prompt", Secrecy::PROMPT), ("files", Secrecy::FILES)];
-
-/// Stands for every compartment: nobody knows any more which ones.
-const EVERY: &str = "*";
+/// Compartments that the kernel itself fills; the first stands for every one, where
+/// nobody knows any more which.
+const BUILT_IN: [(&str, Option<Secrecy>); 3] =
+    [("*", None), ("files", Some(Secrecy::FILES)), ("prompt", Some(Secrecy::PROMPT))];
 
 impl Names {
     /// No compartment.
-    pub const NONE: Self = Self(BTreeSet::new());
+    pub const NONE: Self = Self { built_in: 0, own: BTreeSet::new() };
 
     /// Every compartment: nobody knows which.
     #[must_use]
-    pub fn every() -> Self {
-        Self([Cow::Borrowed(EVERY)].into())
+    pub const fn every() -> Self {
+        Self { built_in: 0b001, own: BTreeSet::new() }
+    }
+
+    const fn files() -> Self {
+        Self { built_in: 0b010, own: BTreeSet::new() }
     }
 
     /// The names of these bits, by the names that a grant gives to its own.
     #[must_use]
     pub fn of(secrecy: Secrecy, grant: &[String]) -> Self {
-        let mut names = BTreeSet::new();
+        let mut names = Self::NONE;
         let (mut left, mut number) = (secrecy.bits(), 0);
         while left != 0 {
             if left & 1 == 1 {
-                let bit = Secrecy::bit(number).unwrap_or_default();
-                let built_in = BUILT_IN.iter().find(|(_, known)| *known == bit);
-                let own = number.checked_sub(Secrecy::NAMED).and_then(|at| {
-                    grant.get(usize::try_from(at).ok()?).map(|name| Cow::Owned(name.clone()))
-                });
-                names.insert(match built_in {
-                    Some((name, _)) => Cow::Borrowed(*name),
-                    None => own.unwrap_or(Cow::Borrowed(EVERY)),
-                });
+                let bit = Secrecy::bit(number);
+                let built_in = BUILT_IN.iter().find(|(_, known)| known.is_some() && *known == bit);
+                let place = number.checked_sub(Secrecy::NAMED);
+                let own = place.and_then(|place| grant.get(usize::try_from(place).ok()?));
+                names.add(
+                    built_in.map(|(name, _)| *name).or(own.map(String::as_str)).unwrap_or("*"),
+                );
             }
             left >>= 1;
             number = number.saturating_add(1);
         }
-        Self(names)
+        names
     }
 
     /// Their bits. A name that the grant does not know may be any: it counts as
     /// `every` one that the grant names.
     #[must_use]
     pub fn bits(&self, grant: &[String], every: Secrecy) -> Secrecy {
-        let bit = |name: &str| {
-            if let Some((_, bit)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
-                return *bit;
-            }
+        let own = |name: &String| {
             let place = grant.iter().position(|known| known == name);
-            let number = place.and_then(|place| u32::try_from(place).ok());
-            let bit = number.and_then(|number| Secrecy::bit(number.checked_add(Secrecy::NAMED)?));
-            bit.unwrap_or(every)
+            let place = place.and_then(|place| u32::try_from(place).ok());
+            place.and_then(|place| Secrecy::bit(place.checked_add(Secrecy::NAMED)?))
         };
-        self.iter().fold(Secrecy::NONE, |bits, name| bits.join(bit(name)))
+        let own = self.own.iter().map(|name| own(name).unwrap_or(every));
+        let built_in = self.built_in().map(|(_, bit)| bit.unwrap_or(every));
+        built_in.chain(own).fold(Secrecy::NONE, Secrecy::join)
     }
 
     /// Adds a name.
-    pub fn add(&mut self, name: impl Into<Cow<'static, str>>) {
-        self.0.insert(name.into());
+    pub fn add(&mut self, name: &str) {
+        match BUILT_IN.iter().position(|(known, _)| *known == name) {
+            Some(place) => self.built_in |= 1 << place,
+            None if self.own.contains(name) => {}
+            None => drop(self.own.insert(name.to_owned())),
+        }
     }
 
     /// Adds all names of another set.
     pub fn join(&mut self, more: &Self) {
-        if !more.0.is_subset(&self.0) {
-            self.0.extend(more.0.iter().cloned());
+        self.built_in |= more.built_in;
+        for name in &more.own {
+            self.add(name);
         }
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.built_in == 0 && self.own.is_empty()
     }
 
-    /// The names, in their order.
+    /// The names, those that the kernel fills first.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|name| &**name)
+        self.built_in().map(|(name, _)| name).chain(self.own.iter().map(String::as_str))
+    }
+
+    fn built_in(&self) -> impl Iterator<Item = (&'static str, Option<Secrecy>)> + use<> {
+        let own = self.built_in;
+        BUILT_IN
+            .into_iter()
+            .zip(0..)
+            .filter(move |(_, place)| own >> place & 1 == 1)
+            .map(|(one, _)| one)
     }
 }
 
@@ -123,9 +141,8 @@ impl Rest {
 
     /// What stood there, from whomever.
     #[must_use]
-    pub fn outside() -> Self {
-        let files = Names([Cow::Borrowed("files")].into());
-        Self { integrity: Integrity::Ingested, names: files }
+    pub const fn outside() -> Self {
+        Self { integrity: Integrity::Ingested, names: Names::files() }
     }
 
     /// A label, by the names that a grant gives to its compartments.

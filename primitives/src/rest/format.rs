@@ -8,7 +8,7 @@
 //! # Not here
 //! Which file holds it (`journal`, `store`).
 
-use alloc::{borrow::ToOwned, vec::Vec};
+use alloc::vec::Vec;
 
 use serde_json::{Value, json};
 use synapse_boundary::Integrity;
@@ -36,7 +36,7 @@ pub fn names(names: &Names) -> Value {
 pub fn parse_names(value: &Value) -> Option<Names> {
     let mut names = Names::NONE;
     for name in value.as_array()? {
-        names.add(name.as_str()?.to_owned());
+        names.add(name.as_str()?);
     }
     Some(names)
 }

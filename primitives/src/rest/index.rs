@@ -58,6 +58,12 @@ impl Index {
         self.read(path, seen, |entry| entry.content.clone())
     }
 
+    /// The label of a path's name alone.
+    #[must_use]
+    pub fn name(&self, path: &str, seen: &Seen) -> Rest {
+        self.read(path, seen, |entry| entry.name.clone())
+    }
+
     /// The label of a path's name, size and times together.
     #[must_use]
     pub fn shown(&self, path: &str, seen: &Seen) -> Rest {
@@ -123,7 +129,7 @@ impl Index {
         if let Some(seen) = before {
             let content = self.content(path, seen);
             entry.behind.join(&content.names);
-            entry.name = self.read(path, seen, |entry| entry.name.clone());
+            entry.name = self.name(path, seen);
             entry.creator = Some(stamp.creator).filter(|mine| self.owns(path, seen, *mine));
             if how == How::Keep {
                 entry.content.join(&content);
@@ -378,7 +384,7 @@ impl Index {
         let entry = Entry {
             print: seen.print,
             content: Rest { integrity, ..self.content(path, seen) },
-            name: self.read(path, seen, |entry| entry.name.clone()),
+            name: self.name(path, seen),
             creator: None,
             behind: self.entries.get(path).map(Entry::all).unwrap_or_default(),
             gone: false,

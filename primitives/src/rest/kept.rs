@@ -82,7 +82,7 @@ pub fn begin(
     if !changes.is_empty() {
         store.commit(&changes)?;
     }
-    load(store, begun.folders)
+    look(store, begun.folders)
 }
 
 /// Ends a run: keeps what it changed.
@@ -140,7 +140,11 @@ pub fn prune(store: &mut impl Store, before: u64) -> Result<usize, StoreError> {
     Ok(changes.len())
 }
 
-fn load(store: &impl Store, folders: &[Folder]) -> Result<Index, StoreError> {
+/// What is kept of these folders now, without what runs do that go on.
+///
+/// # Errors
+/// The store's own.
+pub fn look(store: &impl Store, folders: &[Folder]) -> Result<Index, StoreError> {
     let mut index = Index::default();
     for folder in folders {
         let host = plain(&folder.host);
@@ -203,7 +207,7 @@ fn recover(
     folders: &[Folder],
     journal: Option<&Journal>,
 ) -> Result<(), StoreError> {
-    let mut index = load(store, folders)?;
+    let mut index = look(store, folders)?;
     match journal {
         Some(journal) => suspect(&mut index, journal),
         None => {

@@ -138,7 +138,7 @@ pub(crate) fn journal(record: u64, room: u64) -> Journal {
 pub(crate) fn stamp(task: u64, integrity: Integrity, names: &[&'static str]) -> Stamp {
     let mut rest = Rest { integrity, names: Names::NONE };
     for name in names {
-        rest.names.add(*name);
+        rest.names.add(name);
     }
     let creator = Creator { run: [7; 32], task };
     Stamp { rest, creator, carried: Names::NONE, owner: Owner::Anyone }

@@ -15,6 +15,7 @@ mod doctor;
 mod firmware;
 mod gc;
 mod grant;
+mod label;
 mod manual;
 mod mount;
 mod new;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Ps(ps) => ps.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Cancel(cancel) => cancel.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Label(label) => label.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Gc(gc) => gc.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
@@ -110,6 +112,7 @@ enum Command {
     Ps(ps::Ps),
     Cancel(cancel::Cancel),
     Gc(gc::Gc),
+    Label(label::Label),
     Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),

@@ -12,15 +12,17 @@
 //! What is kept, and how it is recovered (`synapse_primitives::rest::kept`).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use redb::backends::FileBackend;
 use redb::{Database, DatabaseError, ReadableDatabase as _, TableDefinition};
+use synapse_primitives::disk::Identity;
 use synapse_primitives::journal::{self, Folder, INDEX, Journal};
-use synapse_primitives::rest::Index;
+use synapse_primitives::platform::Kind;
 use synapse_primitives::rest::kept::{self, Begun};
+use synapse_primitives::rest::{Index, Print, Rest, Seen};
 use synapse_primitives::store::{self, Change, Store, StoreError};
 
 /// The store's file in the state folder.
@@ -170,6 +172,40 @@ impl Labels {
         }
         kept::end(&mut Redb::open(&self.state)?, &self.run, &self.folders, index, now())
     }
+}
+
+/// What the file or folder at a path carries, its bytes and its name, as the runs
+/// that ended left it. The path is whole and without links.
+///
+/// # Errors
+/// The store or the file cannot be looked at.
+pub fn carries(state: &Path, path: &Path) -> Result<(Rest, Rest), StoreError> {
+    let around = path.parent().unwrap_or(path);
+    let look = |path: &Path| fs::symlink_metadata(path).map_err(host);
+    let (found, outer) = (look(path)?, look(around)?);
+    let identity = Identity { device: outer.dev(), inode: outer.ino() };
+    let host = around.to_string_lossy().into_owned();
+    let folder = Folder { guest: "/folder".to_owned(), host, identity };
+    let index = if state.join(FILE).exists() {
+        kept::look(&Redb::open(state)?, &[folder])?
+    } else {
+        Index::default()
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (guest, identity) = (format!("/folder/{name}"), (found.dev(), found.ino()));
+    let unsigned = |number: i64| u64::try_from(number).unwrap_or_default();
+    let seen = if found.is_dir() {
+        Seen { kind: Kind::Directory, print: Print::directory(identity), links: 1 }
+    } else {
+        let print = Print {
+            identity,
+            size: found.len(),
+            modified: (found.mtime(), unsigned(found.mtime_nsec())),
+            changed: Some((found.ctime(), unsigned(found.ctime_nsec()))),
+        };
+        Seen { kind: Kind::File, print, links: found.nlink() }
+    };
+    Ok((index.content(&guest, &seen), index.name(&guest, &seen)))
 }
 
 /// Keeps what a run did that did not end, before its journal goes.
