@@ -122,7 +122,6 @@ impl Agents {
             id: entropy::name(u64::try_from(number).unwrap_or(u64::MAX)),
             task,
             texts: &[],
-            names: Arc::new(Mounts([("/data".into(), String::new())].into())),
             grant,
             room: Room {
                 journal: u64::try_from(self.budget.files).unwrap_or(u64::MAX),

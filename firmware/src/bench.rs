@@ -83,6 +83,7 @@ fn crossing(grant: &Arc<Grant>) -> Result<u64, String> {
     world.place("/data/a.md", &[b'a'; 60]).map_err(|fault| fault.name().to_string())?;
     let log = Log::begin(Nowhere, [0; 32]).map_err(|_| "the log takes nothing".to_string())?;
     let mut task = Task::new(Parts {
+        run: [7; 32],
         id: 0,
         mark: Label::SYSTEM,
         lines: Vec::new(),

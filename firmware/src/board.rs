@@ -7,13 +7,15 @@
 //! # Not here
 //! What a path means (`synapse_primitives::memory`).
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use synapse_kernel::render;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::{Access, MountError};
-use synapse_primitives::platform::{Asker, Journal, Listing, Mode, Written};
+use synapse_primitives::platform::{Admits, Asker, Journal, Listing, Mode, Shown, Written};
+use synapse_primitives::rest::Creator;
 use synapse_primitives::{Fault, Platform, Standing};
 
 use crate::{clock, serial};
@@ -53,7 +55,7 @@ impl Board {
 }
 
 impl Platform for Board {
-    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Shown, Fault> {
         self.files.read(path, offset, length).await
     }
 
@@ -97,7 +99,7 @@ impl Platform for Board {
         from: &str,
         to: &str,
         journal: Journal,
-        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+        admits: &Admits<'_>,
     ) -> Result<(), Fault> {
         self.charge(to.len())?;
         self.files.rename(from, to, journal, admits).await
@@ -124,6 +126,14 @@ impl Platform for Board {
 
     fn now_ms(&self) -> u64 {
         clock::now_ms()
+    }
+
+    fn is_own(&self, path: &str, creator: Creator) -> bool {
+        self.files.is_own(path, creator)
+    }
+
+    fn mounts(&self) -> Vec<(String, String)> {
+        self.files.mounts()
     }
 }
 

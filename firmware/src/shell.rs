@@ -177,7 +177,7 @@ impl Shell {
         let mut offset = 0;
         loop {
             let read = executor::finish(self.board.read(path, offset, SHOWN), || {});
-            let bytes = read.map_err(|fault| failed(path, fault.name()))?;
+            let bytes = read.map_err(|fault| failed(path, fault.name()))?.bytes;
             if bytes.is_empty() {
                 return Ok(());
             }

@@ -9,14 +9,18 @@
 //! - I4, I5: what comes back is labelled, by primitive and source, in one match
 //!   that a new primitive or a new way to fail does not compile without.
 //!
+//! - I15: what is written is stamped with what justified it.
+//!
 //! # Not here
-//! The mark, held replies, outcome records (the kernel).
+//! The mark, held replies, outcome records (the kernel). What a file carries at rest
+//! (`rest`).
 
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use synapse_abi::code::Fault;
 use synapse_abi::limits;
@@ -28,6 +32,7 @@ use synapse_boundary::{
 };
 
 use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform};
+use crate::rest::{Creator, Names, Owner, Rest, Stamp};
 use crate::search::{Sight, search};
 
 /// A successful call's payload.
@@ -52,50 +57,101 @@ impl Done {
     }
 }
 
+/// Whose call it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// Who made what the call makes.
+    pub creator: Creator,
+    /// What its grant calls the compartments from bit [`Secrecy::NAMED`] on.
+    pub compartments: &'a [String],
+}
+
 /// Executes a call. Held values come from `facts`, as at the decision. What is
 /// decided but not recorded cannot be executed.
 ///
 /// ```compile_fail,E0308
 /// # use synapse_boundary::{Authorized, Facts, Verdict};
-/// # use synapse_primitives::{Platform, execute};
+/// # use synapse_primitives::{Caller, Platform, execute};
 /// async fn run<P: Platform>(
 ///     verdict: Verdict<'_>,
 ///     recorded: Authorized<'_>,
 ///     platform: &P,
 ///     facts: &(impl Facts + Sync),
+///     caller: Caller<'_>,
 /// ) {
-///     execute(verdict, platform, facts).await;
+///     execute(verdict, platform, facts, caller).await;
 /// }
 /// ```
 /// ```
 /// # use synapse_boundary::{Authorized, Facts, Verdict};
-/// # use synapse_primitives::{Platform, execute};
+/// # use synapse_primitives::{Caller, Platform, execute};
 /// async fn run<P: Platform>(
 ///     verdict: Verdict<'_>,
 ///     recorded: Authorized<'_>,
 ///     platform: &P,
 ///     facts: &(impl Facts + Sync),
+///     caller: Caller<'_>,
 /// ) {
-///     execute(recorded, platform, facts).await;
+///     execute(recorded, platform, facts, caller).await;
 /// }
 /// ```
-pub async fn execute<P, F>(authorized: Authorized<'_>, platform: &P, facts: &F) -> Executed
+pub async fn execute<P, F>(
+    authorized: Authorized<'_>,
+    platform: &P,
+    facts: &F,
+    caller: Caller<'_>,
+) -> Executed
 where
     P: Platform,
     F: Facts + Sync,
 {
-    let result = run(&authorized, platform, facts).await.and_then(|done| {
+    let mut shown = Shown { authorized: &authorized, caller, label: Label::SYSTEM };
+    let result = run(&authorized, platform, facts, &mut shown).await.and_then(|done| {
         let fits = done.payload.len() <= limits::REPLY;
         if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
     });
-    let label = label(&authorized, facts, &result);
+    let label = label(&authorized, facts, &result, shown.label);
     Labelled::new(result, label)
+}
+
+/// What a call showed, by what it carries at rest and where it stands.
+struct Shown<'a, 's> {
+    authorized: &'a Authorized<'s>,
+    caller: Caller<'a>,
+    label: Label,
+}
+
+impl Shown<'_, '_> {
+    fn add(&mut self, path: &str, rest: &Rest) {
+        self.add_all(rest, covering(self.authorized, path));
+    }
+
+    fn add_all(&mut self, rest: &Rest, covering: Secrecy) {
+        let scope = self.authorized.scope();
+        let label = rest.label(self.caller.compartments, scope.named());
+        let secrecy = label.secrecy.join(covering);
+        self.label = self.label.join(Label { secrecy, ..label });
+    }
+}
+
+/// The compartments that patterns of the grant give to a path.
+fn covering(call: &Authorized<'_>, path: &str) -> Secrecy {
+    match NormalPath::parse(Cow::Borrowed(path)) {
+        Ok(path) => call.scope().compartments(&path),
+        // No pattern spells it, but one may cover it.
+        Err(_) => call.scope().named(),
+    }
 }
 
 /// Where the reply's bytes, or the fault, came from. A fault carries the
 /// justification too: a value that the call names may be what decided it.
-fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
-    let source = source(authorized, result);
+fn label(
+    authorized: &Authorized<'_>,
+    facts: &impl Facts,
+    result: &Result<Done, Fault>,
+    shown: Label,
+) -> Label {
+    let source = source(authorized, result, shown);
     if result.is_ok() {
         // That a target or a parameter passed tells what it is; of a content it
         // tells only that it holds no fault.
@@ -110,16 +166,17 @@ fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, 
     }
 }
 
-fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
+fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>, shown: Label) -> Label {
     let origin = Origin::record(authorized.record());
-    // Nobody has kept what stands in a file's history, so it may be anything that
-    // a task under this grant could have written.
+    // A fault shows nothing, and what is not there may have been made or taken away by
+    // any task under this grant.
     let secrecy = Secrecy::PROMPT.join(Secrecy::FILES).join(authorized.scope().named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
     match authorized.call().primitive() {
-        // That an edit found its one place tells what stands in the file.
+        // That an edit found its one place tells what stood in the file.
         Primitive::FsRead | Primitive::FsList | Primitive::FsSearch | Primitive::FsEdit => {
-            files.join(authorized.justification())
+            let source = if result.is_ok() { Label { origin, ..shown } } else { files };
+            source.join(authorized.justification())
         }
         Primitive::FsWrite | Primitive::FsMove | Primitive::FsDelete => {
             if result.is_ok() {
@@ -156,11 +213,17 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
     }
 }
 
-async fn run<P, F>(call: &Authorized<'_>, platform: &P, facts: &F) -> Result<Done, Fault>
+async fn run<P, F>(
+    call: &Authorized<'_>,
+    platform: &P,
+    facts: &F,
+    shown: &mut Shown<'_, '_>,
+) -> Result<Done, Fault>
 where
     P: Platform,
     F: Facts + Sync,
 {
+    let caller = shown.caller;
     match call.call().primitive() {
         Primitive::ConsoleWrite => {
             platform.show(&content(call, 0, facts)?).await?;
@@ -178,10 +241,12 @@ where
         }
         Primitive::FsRead => {
             let length = number(call, 2).min(as_u64(limits::REPLY));
-            let bytes = platform.read(path(call, 0)?, number(call, 1), length).await?;
-            Ok(Done::new(Form::Bytes, bytes))
+            let path = path(call, 0)?;
+            let read = platform.read(path, number(call, 1), length).await?;
+            shown.add(path, &read.rest);
+            Ok(Done::new(Form::Bytes, read.bytes))
         }
-        Primitive::FsList => list(call, platform, facts).await,
+        Primitive::FsList => list(call, platform, facts, shown).await,
         Primitive::FsWrite => {
             let mode = match call.call().argument(2) {
                 Argument::Choice(0) => Mode::Create,
@@ -189,30 +254,44 @@ where
                 _ => Mode::Append,
             };
             let bytes = content(call, 1, facts)?;
-            let written = platform.write(path(call, 0)?, &bytes, mode, journal(call)).await?;
+            let journal = journal(call, caller);
+            let written = platform.write(path(call, 0)?, &bytes, mode, journal).await?;
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
         }
         Primitive::FsEdit => {
             let (old, new) = (content(call, 1, facts)?, content(call, 2, facts)?);
-            let written = platform.edit(path(call, 0)?, &old, &new, journal(call)).await?;
+            let (path, journal) = (path(call, 0)?, journal(call, caller));
+            let written = platform.edit(path, &old, &new, journal).await?;
+            shown.add(path, &written.before);
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
         }
         Primitive::FsSearch => {
             let (root, text) = (path(call, 0)?, text(call, 1, facts)?);
-            let eyes = |path: &str| sight(call, path);
-            let json = search(platform, root, text.as_bytes(), number(call, 2), &eyes).await?;
-            Ok(Done::new(Form::Json, json.into_bytes()))
+            let covered = AtomicU64::new(covering(call, root).bits());
+            let eyes = |path: &str| {
+                let sight = sight(call, path);
+                if sight != Sight::Hidden {
+                    covered.fetch_or(covering(call, path).bits(), Ordering::Relaxed);
+                }
+                sight
+            };
+            let found = search(platform, root, text.as_bytes(), number(call, 2), &eyes).await?;
+            shown.add_all(&found.rest, Secrecy::from_bits(covered.into_inner()));
+            Ok(Done::new(Form::Json, found.json.into_bytes()))
         }
         Primitive::FsMove => {
             let both = |from: &str, to: &str| {
-                call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE)
+                let covered = call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE);
+                covered.then(|| Names::of(covering(call, from), caller.compartments))
             };
-            platform.rename(path(call, 0)?, path(call, 1)?, journal(call), &both).await?;
+            let journal = journal(call, caller);
+            platform.rename(path(call, 0)?, path(call, 1)?, journal, &both).await?;
             Ok(Done::NOTHING)
         }
         Primitive::FsDelete => {
             let covered = |path: &str| call.covers(path, Rights::DELETE);
-            let displaced = platform.remove(path(call, 0)?, journal(call), &covered).await?;
+            let displaced =
+                platform.remove(path(call, 0)?, journal(call, caller), &covered).await?;
             Ok(Done { displaced, ..Done::NOTHING })
         }
         Primitive::ValueRead => {
@@ -246,19 +325,23 @@ async fn list<P: Platform, F: Facts + Sync>(
     call: &Authorized<'_>,
     platform: &P,
     facts: &F,
+    shown: &mut Shown<'_, '_>,
 ) -> Result<Done, Fault> {
     let limit = number(call, 2).min(limits::LIST);
     let directory = path(call, 0)?;
     let mut json = String::from("[");
     let mut after = text(call, 1, facts)?.into_owned();
-    let mut shown = 0;
+    let mut count = 0;
     // A denied entry takes no place in the page, so that a short page is the last.
-    while shown < limit {
-        let page = platform.list(directory, &after, limit.saturating_sub(shown)).await?;
+    while count < limit {
+        let page = platform.list(directory, &after, limit.saturating_sub(count)).await?;
+        shown.add(directory, &page.rest);
         for entry in &page.entries {
-            if sight(call, &join(directory, &entry.name)) != Sight::Hidden {
+            let path = join(directory, &entry.name);
+            if sight(call, &path) != Sight::Hidden {
+                shown.add(&path, &entry.rest);
                 write_entry(&mut json, entry);
-                shown = shown.saturating_add(1);
+                count = count.saturating_add(1);
             }
         }
         match page.entries.last() {
@@ -326,8 +409,26 @@ pub fn escape(json: &mut String, text: &str) {
     }
 }
 
-fn journal(call: &Authorized<'_>) -> Journal {
-    Journal { record: call.record(), room: call.journal_room(), expects: call.expects() }
+fn journal(call: &Authorized<'_>, caller: Caller<'_>) -> Journal {
+    let moved = call.path(0).map_or(Secrecy::NONE, |path| call.scope().compartments(path));
+    let stamp = Stamp {
+        rest: Rest::of(call.justification(), caller.compartments),
+        creator: caller.creator,
+        carried: Names::of(moved, caller.compartments),
+        owner: owner(call),
+    };
+    let (record, room, expects) = (call.record(), call.journal_room(), call.expects());
+    Journal { record, room, expects, stamp }
+}
+
+/// A removal for a reason from outside that neither a warrant nor a human covers rests
+/// on this alone, that it is of the task's own creation.
+fn owner(call: &Authorized<'_>) -> Owner {
+    let removes = call.call().primitive() == Primitive::FsDelete && call.cause().is_none();
+    match call.justification().integrity {
+        Integrity::Ingested if removes => Owner::Creator,
+        Integrity::System | Integrity::User | Integrity::Ingested => Owner::Anyone,
+    }
 }
 
 fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {

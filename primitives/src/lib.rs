@@ -9,7 +9,7 @@
 //! # Reading order
 //! [`platform`] (the verbs), [`execute()`] (one match over the 26), [`memory`] (the
 //! semantics in their shortest form), `disk` (the same on a real file system),
-//! `journal` (what was changed, and how to know it again).
+//! `journal` (what was changed, and how to know it again), [`rest`] (labels at rest).
 //!
 //! # Trust
 //! Callers hand in paths in normal form that four gates admitted. Nothing here
@@ -18,7 +18,7 @@
 //! nothing of Synapse's own touched.
 //!
 //! # Not here
-//! Policy (the boundary), labels (the kernel), what a reply looks like (abi).
+//! Policy (the boundary), the mark (the kernel), what a reply looks like (abi).
 
 #![no_std]
 
@@ -37,10 +37,12 @@ pub mod journal;
 pub mod memory;
 pub mod mounts;
 pub mod platform;
+pub mod rest;
 pub mod search;
 pub mod state;
+pub mod store;
 
-pub use execute::{Done, Executed, execute};
+pub use execute::{Caller, Done, Executed, execute};
 pub use platform::Platform;
 pub use state::Standing;
 pub use synapse_abi::code::Fault;

@@ -93,6 +93,11 @@ impl Table {
         Ok(Self { roots })
     }
 
+    /// The guest roots.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = &str> {
+        self.roots.iter().map(String::as_str)
+    }
+
     /// Finds the owner of a path.
     ///
     /// # Errors

@@ -11,8 +11,10 @@
 //! - A write is whole or absent, after a crash too.
 //! - Nothing is replaced unless the journal holds it first.
 //!
+//! - I5: what is read comes with the label that it has at rest.
+//!
 //! # Not here
-//! Which path a task may name (gate 4), and what label the bytes carry (kernel).
+//! Which path a task may name (gate 4), and what a label at rest is to a grant (`execute`).
 
 use alloc::{string::String, vec::Vec};
 use core::future::Future;
@@ -20,7 +22,11 @@ use core::future::Future;
 use memchr::memmem;
 use synapse_boundary::{Integrity, State};
 
-use crate::{Fault, state::Standing};
+use crate::{
+    Fault,
+    rest::{Creator, Names, Rest, Stamp},
+    state::Standing,
+};
 
 /// The number of entries one move or removal may touch.
 pub const WALK_ENTRIES: usize = 1 << 20;
@@ -60,7 +66,7 @@ pub trait Platform: Send + Sync {
         path: &str,
         offset: u64,
         length: u64,
-    ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Shown, Fault>> + Send;
 
     /// The entries whose names come after `after`, in byte order, at most `limit`.
     ///
@@ -115,7 +121,8 @@ pub trait Platform: Send + Sync {
     /// of `to`.
     ///
     /// `admits(from, to)` is asked for every descendant, in byte order, with
-    /// both its guest paths; one `false` and nothing is moved.
+    /// both its guest paths, and says which compartments it has where it is; one
+    /// `None` and nothing is moved.
     ///
     /// # Errors
     /// `Exists`, `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`,
@@ -126,7 +133,7 @@ pub trait Platform: Send + Sync {
         from: &str,
         to: &str,
         journal: Journal,
-        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+        admits: &Admits<'_>,
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 
     /// Removes an entry into the journal; a directory with its whole subtree.
@@ -134,7 +141,8 @@ pub trait Platform: Send + Sync {
     ///
     /// `admits` is asked for every descendant before anything is removed; one
     /// `false` and nothing is. A link is removed as the entry it is. Where
-    /// something joined the subtree meanwhile, all of it stays: `Changed`.
+    /// something joined the subtree meanwhile, or it is to be the creator's own and
+    /// is not, all of it stays: `Changed`.
     ///
     /// # Errors
     /// `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`,
@@ -165,7 +173,17 @@ pub trait Platform: Send + Sync {
 
     /// Milliseconds since the start of 1970, UTC.
     fn now_ms(&self) -> u64;
+
+    /// Whether a task made what is known under a path, and every byte of it and of
+    /// all that is known below it since. The files themselves are not looked at.
+    fn is_own(&self, path: &str, creator: Creator) -> bool;
+
+    /// The guest root and the host's path of each mount.
+    fn mounts(&self) -> Vec<(String, String)>;
 }
+
+/// What a move may take with it: the compartments of one descendant, if it may.
+pub type Admits<'a> = dyn Fn(&str, &str) -> Option<Names> + Sync + 'a;
 
 /// How a write treats what stands at its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,8 +196,8 @@ pub enum Mode {
     Append,
 }
 
-/// Where displaced bytes go, and how many may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where displaced bytes go and how many may, and what a change leaves behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Journal {
     /// The record the entry is named by.
     pub record: u64,
@@ -187,6 +205,8 @@ pub struct Journal {
     pub room: u64,
     /// What must stand under the call's first path still, or it is `Changed`.
     pub expects: Option<State>,
+    /// The label and the creator of what is written.
+    pub stamp: Stamp,
 }
 
 impl Journal {
@@ -202,6 +222,15 @@ impl Journal {
     }
 }
 
+/// Bytes of a file, and their label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What they carry at rest.
+    pub rest: Rest,
+}
+
 /// Who asks the human, in the kernel's own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asker {
@@ -212,7 +241,7 @@ pub struct Asker {
 }
 
 /// What a write did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Whether the name was made by this write.
     pub created: bool,
@@ -220,15 +249,19 @@ pub struct Written {
     pub displaced: u64,
     /// The bytes the file has now.
     pub length: u64,
+    /// What the bytes carried that stood there before.
+    pub before: Rest,
 }
 
 /// One page of a directory.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// Sorted by the bytes of the name.
     pub entries: Vec<Entry>,
     /// Whether names follow after the last entry.
     pub more: bool,
+    /// What the directory itself carries, with or without names in it.
+    pub rest: Rest,
 }
 
 /// One entry of a directory.
@@ -243,6 +276,8 @@ pub struct Entry {
     pub size: u64,
     /// Last change of its content, milliseconds since 1970; 0 before that.
     pub modified_ms: u64,
+    /// What its name and the rest of this carry.
+    pub rest: Rest,
 }
 
 /// What an entry is.

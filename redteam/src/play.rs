@@ -14,7 +14,7 @@ use synapse_kernel::admit::admit;
 use synapse_kernel::engine::Engine as _;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
-use synapse_kernel::run::{Mounts, Order, Room, Run};
+use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::task::HELD_BYTES;
 use synapse_kernel::verify::Reader;
 use synapse_primitives::Platform as _;
@@ -74,10 +74,6 @@ impl Stage {
             id: Sha256::digest(scene.task).into(),
             task: scene.task,
             texts: &[&script],
-            names: Arc::new(Mounts(vec![
-                ("/data".into(), String::new()),
-                ("/home".into(), String::new()),
-            ])),
             grant: Arc::clone(&scene.grant),
             room: Room { journal: 1 << 24, memory: usize::MAX, held: HELD_BYTES },
             platform: Arc::clone(&world),
@@ -90,7 +86,7 @@ impl Stage {
             let mut changed = Vec::new();
             for (path, bytes) in &scene.files {
                 let now = world.read(path, 0, REPLY as u64).await;
-                if now.as_deref() != Ok(*bytes) {
+                if now.map(|shown| shown.bytes).as_deref() != Ok(*bytes) {
                     changed.push((*path).to_owned());
                 }
             }

@@ -20,7 +20,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::str;
+use core::{cell::RefCell, str};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Dir, RenameFlags, renameat_with};
@@ -35,7 +35,8 @@ use crate::{
     Fault,
     journal::{Entry, Operation, State},
     mounts::{Place, below},
-    platform::{Journal, Kind, WALK_ENTRIES, WALK_LEVELS, is_own, is_part},
+    platform::{Admits, Journal, Kind, WALK_ENTRIES, WALK_LEVELS, is_own, is_part},
+    rest::Owner,
     state::{Standing, Tally},
 };
 
@@ -53,8 +54,8 @@ impl Disk {
         &self,
         from: &str,
         to: &str,
-        journal: Journal,
-        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+        journal: &Journal,
+        admits: &Admits<'_>,
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
             return Err(Fault::Immovable);
@@ -86,23 +87,34 @@ impl Disk {
         if let Some(taken) = self.look(target.dir.as_fd(), target.name)? {
             return Err(taken.in_the_way());
         }
-        let ask = |inner: &str| admits(&format!("{from}{inner}"), &format!("{to}{inner}"));
-        let moving = self.whole(source.dir.as_fd(), source.name, &found, &ask)?;
-        journal.meets(|| moving.standing(&found))?;
+        let carried = RefCell::new(journal.stamp.carried.clone());
+        let ask = |inner: &str, _: &Found| {
+            let admitted = admits(&format!("{from}{inner}"), &format!("{to}{inner}"));
+            carried.borrow_mut().join(&admitted.ok_or(Fault::Subtree)?);
+            Ok(())
+        };
+        let whole = self.whole(source.dir.as_fd(), source.name, &found, &ask)?;
+        journal.meets(|| whole.standing(&found))?;
+        let carried = carried.into_inner();
+        let mut stamp = journal.stamp.rest.clone();
+        stamp.names.join(&carried);
+        let moving = self.moving((from, to), &found, &journal.stamp, &carried);
         self.enter(&Entry {
             to: Some(to.to_owned()),
             before: Some(state(&found, None)),
+            stamp: Some(stamp),
             ..change.entry(Operation::Move)
         })?;
         let (out_of, into) = ((&source.dir, source.name), (&target.dir, target.name));
         let free = RenameFlags::NOREPLACE;
         renameat_with(out_of.0, out_of.1, into.0, into.1, free).map_err(fault)?;
         let moved = look(target.dir.as_fd(), target.name)?;
-        if moved.is_none_or(|moved| moved.identity != found.identity) {
+        let Some(moved) = moved.filter(|moved| moved.identity == found.identity) else {
             // Something else took the name after it was admitted: it goes back.
             renameat_with(into.0, into.1, out_of.0, out_of.1, free).map_err(fault)?;
             return Err(Fault::Changed);
-        }
+        };
+        moving.moved(&found, &moved);
         target.made.keep();
         // The new name first: a crash between the two may show both, but never neither.
         settled(target.dir.as_fd(), source.dir.as_fd())
@@ -111,7 +123,7 @@ impl Disk {
     pub(super) fn take(
         &self,
         path: &str,
-        journal: Journal,
+        journal: &Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<u64, Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
@@ -123,7 +135,14 @@ impl Disk {
         let dir = parent.dir.as_fd();
         let found = look_within(dir, parent.name)?.ok_or(Fault::NotFound)?;
         self.free(found.identity)?;
-        let ask = |inner: &str| admits(&format!("{path}{inner}"));
+        let owned = |inner: &str, found: &Found| {
+            self.owned(&format!("{path}{inner}"), found, &journal.stamp)
+        };
+        let ask = |inner: &str, found: &Found| {
+            owned(inner, found)?;
+            if admits(&format!("{path}{inner}")) { Ok(()) } else { Err(Fault::Subtree) }
+        };
+        owned("", &found)?;
         let taken = self.whole(dir, parent.name, &found, &ask)?;
         journal.meets(|| taken.standing(&found))?;
         let keep = self.keep.as_ref().ok_or(Fault::JournalFull)?;
@@ -142,8 +161,12 @@ impl Disk {
             let moved = renameat_with(dir, parent.name, &drawer.dir, kept.as_str(), free);
             moved.map_err(|errno| full(fault(errno)))?;
             let now = look_within(drawer.dir.as_fd(), &kept)?.ok_or(Fault::Changed)?;
-            let same = now.identity == found.identity
-                && self.whole(drawer.dir.as_fd(), &kept, &now, &|_| true)? == taken;
+            let alike = match journal.stamp.owner {
+                Owner::Anyone => now.identity == found.identity,
+                Owner::Creator => found.kind == Kind::Directory || found.unchanged(&now),
+            };
+            let same =
+                alike && self.whole(drawer.dir.as_fd(), &kept, &now, &owned).as_ref() == Ok(&taken);
             if !same {
                 renameat_with(&drawer.dir, kept.as_str(), dir, parent.name, free).map_err(fault)?;
                 return Err(Fault::Changed);
@@ -154,7 +177,9 @@ impl Disk {
         if displaced.is_err() {
             drawer.leave(held);
         }
-        displaced.map(|()| taken.bytes)
+        displaced?;
+        self.rest().removed(path, &journal.stamp.rest);
+        Ok(taken.bytes)
     }
 
     /// What stands under a path, for a question about it.
@@ -168,7 +193,7 @@ impl Disk {
         };
         let dir = parent.dir.as_fd();
         let Some(found) = self.look(dir, parent.name)? else { return Ok(Standing::absent()) };
-        Ok(self.whole(dir, parent.name, &found, &|_| true)?.standing(&found))
+        Ok(self.whole(dir, parent.name, &found, &|_, _| Ok(()))?.standing(&found))
     }
 
     /// What stands under a name: one entry, or a tree with all its descendants.
@@ -177,7 +202,7 @@ impl Disk {
         dir: BorrowedFd<'_>,
         name: &str,
         found: &Found,
-        admits: &dyn Fn(&str) -> bool,
+        admits: Ask<'_>,
     ) -> Result<Whole, Fault> {
         match found.kind {
             Kind::Directory => self.tree(dir, name, found.identity, admits),
@@ -192,13 +217,16 @@ impl Disk {
         dir: BorrowedFd<'_>,
         name: &str,
         identity: Identity,
-        admits: &dyn Fn(&str) -> bool,
+        admits: Ask<'_>,
     ) -> Result<Whole, Fault> {
         let mut walk = Walk { disk: self, admits, inner: String::new(), seen: 0, bytes: 0 };
         let inside = walk.enter(dir, name, identity, 0)?;
         Ok(Whole { bytes: walk.bytes, inside })
     }
 }
+
+/// Asked of each descendant, by its path below the tree's root.
+type Ask<'a> = &'a dyn Fn(&str, &Found) -> Result<(), Fault>;
 
 /// What a removal takes.
 #[derive(Debug, PartialEq, Eq)]
@@ -238,7 +266,7 @@ pub(super) fn standing(found: &Found) -> Standing {
 
 struct Walk<'w> {
     disk: &'w Disk,
-    admits: &'w dyn Fn(&str) -> bool,
+    admits: Ask<'w>,
     /// The path below the tree's root, with a leading `/`.
     inner: String,
     seen: usize,
@@ -272,8 +300,8 @@ impl Walk<'_> {
             }
             // An unfinished write has no name of its own: it goes with its directory.
             let unfinished = found.kind == Kind::File && is_part(name.as_bytes());
-            if !unfinished && !(self.admits)(&self.inner) {
-                return Err(Fault::Subtree);
+            if !unfinished {
+                (self.admits)(&self.inner, &found)?;
             }
             let inside = if found.kind == Kind::Directory {
                 let level = level.saturating_add(1);

@@ -5,6 +5,7 @@
 mod both;
 mod host;
 mod hostile;
+mod labels;
 mod reserved;
 mod stage;
 mod states;

@@ -107,7 +107,7 @@ pub fn commit<'s>(
     Ok(match verdict.finding {
         Finding::Passed(call, passed) => {
             warrants.spend(cause);
-            Opened::Permitted(Authorized { call, passed, record, justification })
+            Opened::Permitted(Authorized { call, passed, record, justification, cause })
         }
         Finding::Minted(_, mint) => {
             warrants.add(*mint, record);
@@ -188,6 +188,7 @@ pub struct Authorized<'s> {
     passed: InScope<'s>,
     record: u64,
     justification: Label,
+    cause: Option<u64>,
 }
 
 impl<'s> Authorized<'s> {
@@ -234,6 +235,12 @@ impl<'s> Authorized<'s> {
     #[must_use]
     pub const fn journal_room(&self) -> u64 {
         self.passed.room
+    }
+
+    /// The warrant or the answer that it rests on, where it needed one.
+    #[must_use]
+    pub const fn cause(&self) -> Option<u64> {
+        self.cause
     }
 
     /// What must stand at its first path still, for a call that was confirmed.

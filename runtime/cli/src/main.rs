@@ -16,6 +16,7 @@ mod doctor;
 mod firmware;
 mod gc;
 mod grant;
+mod label;
 mod manual;
 mod mount;
 mod new;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Ps(ps) => ps.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Cancel(cancel) => cancel.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Confirm(confirm) => confirm.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Label(label) => label.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Gc(gc) => gc.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
@@ -115,6 +117,7 @@ enum Command {
     Cancel(cancel::Cancel),
     Confirm(confirm::Confirm),
     Gc(gc::Gc),
+    Label(label::Label),
     Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),

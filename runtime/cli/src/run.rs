@@ -219,6 +219,9 @@ fn tell(summary: &Summary, cancelled: bool) -> io::Result<()> {
     );
     let dir = render::escape(summary.run_dir.as_os_str().as_encoded_bytes());
     eprintln!("run directory: {dir}");
+    if let Some(why) = &summary.unkept {
+        eprintln!("warning: {}", render::escape(why));
+    }
     eprintln!("read it:  synapse audit show latest");
     eprintln!("check it: synapse audit verify latest");
     match &summary.answer {
@@ -244,6 +247,7 @@ fn object(summary: &Summary, cancelled: bool) -> Value {
         "records": summary.records,
         "answer": summary.answer.as_ref().ok().map(|answer| String::from_utf8_lossy(answer)),
         "error": summary.answer.as_ref().err(),
+        "unkept": summary.unkept,
         "cancelled": cancelled,
     })
 }

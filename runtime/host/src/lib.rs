@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`undo`], [`gc`].
+//! [`console`], [`store`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -27,4 +27,5 @@ pub mod locks;
 pub mod log;
 pub mod render;
 pub mod run;
+pub mod store;
 pub mod undo;

@@ -26,7 +26,7 @@ use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
-use synapse_kernel::run::{Mounts, Order, Room, Run};
+use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
@@ -40,6 +40,7 @@ use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
 use crate::render::Terminal;
+use crate::store::{self, Labels};
 
 /// Bytes of displaced files that one run's journal may keep.
 pub const JOURNAL: u64 = 1 << 30;
@@ -120,6 +121,8 @@ pub struct Summary {
     pub faults: u64,
     /// Records in the log.
     pub records: u64,
+    /// Why what it wrote was not kept with its labels, if that is so.
+    pub unkept: Option<String>,
     /// The agent's answer, or why there is none.
     pub answer: Result<Vec<u8>, String>,
 }
@@ -186,6 +189,7 @@ where
         let _ = fs::remove_dir(&run_dir);
     })?;
     let disk = Arc::new(open(&options, &package, &run_dir)?);
+    let labels = labels(&disk, &run_dir)?;
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
     let mut id = [0; 32];
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
@@ -194,16 +198,14 @@ where
     let questions = Arc::new(Desk::default());
     let _control = answer(&options, &run_dir, Arc::clone(&counts), Arc::clone(&questions))?;
     let human = human(&options, questions);
-    let names = Arc::new(mounts(&options));
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
         id,
         task: &options.task,
         texts: &texts,
-        names,
         grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
-        platform: disk,
+        platform: Arc::clone(&disk),
         watch: Arc::new(move |crossing| {
             counted.count(crossing);
             report(crossing);
@@ -227,6 +229,13 @@ where
         .map_err(|why| cannot("start the executor", &run_dir, &why))?;
     let finished = executor.block_on(run.turn(&engine, &program));
     let records = finished.log.lock().next();
+    let unkept = labels.end(&disk.rest()).err().map(|why| {
+        format!(
+            "{}: the labels of what the agent wrote were not kept: {why}; the next run in the \
+             folder takes them from this run's journal",
+            show(&state_of(&run_dir).join(store::FILE))
+        )
+    });
     Ok(Summary {
         run_dir,
         calls: counts.calls.load(Ordering::Relaxed),
@@ -235,6 +244,7 @@ where
         }),
         faults: counts.faults.load(Ordering::Relaxed),
         records,
+        unkept,
         answer: finished.answer.map_err(|why| why.to_string()),
     })
 }
@@ -332,6 +342,25 @@ fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
         .map_err(|why| RunError(why.to_string()))
 }
 
+/// What earlier runs left is known to the disk, and what this one does will be kept.
+fn labels(disk: &Disk, run_dir: &Path) -> Result<Labels, RunError> {
+    let state = state_of(run_dir);
+    let unusable = |why: &dyn fmt::Display| {
+        RunError(format!(
+            "{}: what the folders' files carry cannot be known: {why}; use the version that wrote \
+             it, or move it away: then every file counts as from outside",
+            show(&state.join(store::FILE))
+        ))
+    };
+    let (folders, writable) =
+        disk.folders().map_err(|fault| unusable(&format!("fault {}", fault.number())))?;
+    let run = run_dir.file_name().unwrap_or_default().to_string_lossy();
+    let (labels, index) =
+        Labels::begin(state, &run, folders, writable).map_err(|why| unusable(&why))?;
+    *disk.rest() = index;
+    Ok(labels)
+}
+
 /// Lets other programs of this user ask how the run goes, and end it.
 fn answer(
     options: &Options,
@@ -416,15 +445,6 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
     };
     Disk::new(mounts, &own, Some(journal), Box::new(console))
         .map_err(|why| RunError(why.to_string()))
-}
-
-/// Where the folders stand, for lines that name a file as the host does.
-fn mounts(options: &Options) -> Mounts {
-    let place = |mount: &MountOption| {
-        let host = fs::canonicalize(&mount.host).ok()?;
-        Some((mount.guest.clone(), host.to_str()?.to_owned()))
-    };
-    Mounts(options.mounts.iter().filter_map(place).collect())
 }
 
 /// Reads a file, or so much of it that it is seen to be too large.

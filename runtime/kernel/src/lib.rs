@@ -11,6 +11,7 @@ pub mod confirm;
 pub mod engine;
 pub mod explain;
 pub mod grant;
+pub mod names;
 pub mod record;
 pub mod render;
 pub mod replay;

@@ -11,7 +11,6 @@
 //! # Not here
 //! Comparing logs (whoever asked for them).
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicBool;
@@ -23,7 +22,7 @@ use synapse_primitives::mounts::Access;
 use crate::engine::Engine;
 use crate::grant::Grant;
 use crate::record::{Durability, Sink, SinkFailed};
-use crate::run::{Mounts, NoAnswer, Order, Room, Run};
+use crate::run::{NoAnswer, Order, Room, Run};
 
 /// What one replayed run is made of.
 #[derive(Debug)]
@@ -60,7 +59,6 @@ impl Replay<'_> {
             id: Sha256::digest(self.number.to_le_bytes()).into(),
             task: self.task,
             texts: &[],
-            names: Arc::new(Mounts([("/data".into(), String::new())].into())),
             grant: self.grant,
             room: ROOM,
             platform: Arc::new(world),

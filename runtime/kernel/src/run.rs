@@ -21,13 +21,14 @@ use core::time::Duration;
 
 use spin::Mutex;
 use synapse_abi::{limits, turn};
-use synapse_boundary::{Integrity, Label, Names, Origin, Secrecy};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
 use crate::confirm::Confirm;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
+use crate::names::{ENTRIES, NameIndex};
 use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
@@ -39,8 +40,6 @@ pub struct Order<'a, P> {
     pub task: &'a str,
     /// The package's own texts, which the human approved with it.
     pub texts: &'a [&'a str],
-    /// What names there are in its folders.
-    pub names: Arc<dyn Names + Send + Sync>,
     /// What the agent may do.
     pub grant: Arc<Grant>,
     /// What the board has room for.
@@ -56,16 +55,6 @@ pub struct Order<'a, P> {
 impl<P> fmt::Debug for Order<'_, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Order").field("task", &self.task).finish_non_exhaustive()
-    }
-}
-
-/// Folders of which the roots are known and no names.
-#[derive(Clone, Debug, Default)]
-pub struct Mounts(pub Vec<(String, String)>);
-
-impl Names for Mounts {
-    fn mounts(&self) -> &[(String, String)] {
-        &self.0
     }
 }
 
@@ -87,6 +76,7 @@ pub struct Run<P, S> {
     platform: Arc<P>,
     input: Vec<u8>,
     limits: TurnLimits,
+    grant: Arc<Grant>,
 }
 
 impl<P, S> fmt::Debug for Run<P, S> {
@@ -101,7 +91,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
-        let Order { id, task: line, texts, names, grant, room, platform, watch, cancel } = order;
+        let Order { id, task: line, texts, grant, room, platform, watch, cancel } = order;
         let mut log = Log::begin(sink, id)?;
         let prompt = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
         let about = about(line, &grant);
@@ -117,11 +107,11 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             ..TurnLimits::default()
         };
         let task = Task::new(Parts {
+            run: id,
             id: 0,
             mark: Label { origin: Origin::record(start), ..prompt },
             lines: [line.into()].into(),
-            names,
-            grant,
+            grant: Arc::clone(&grant),
             journal_room: room.journal,
             held_room: room.held,
             platform: Arc::clone(&platform),
@@ -129,7 +119,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             watch,
             cancel,
         });
-        Ok(Self { task, log, platform, input, limits })
+        Ok(Self { task, log, platform, input, limits, grant })
     }
 
     /// As [`Task::confirmed_by`].
@@ -140,7 +130,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
 
     /// Runs the turn to its end, and ends the log.
     pub async fn turn<E: Engine>(self, engine: &E, program: &E::Program) -> Finished<S> {
-        let Self { task, log, platform, input, limits } = self;
+        let Self { mut task, log, platform, input, limits, grant } = self;
+        task.know(NameIndex::walk(&*platform, &grant.scope, ENTRIES).await);
         let (mut task, ended) = engine.turn(program, task, &input, limits).await;
         task.end_turn(ended.as_ref().map(|_| ()).map_err(|ended| *ended));
         // What a guest says of itself is no code of the kernel's.

@@ -29,11 +29,13 @@ use synapse_boundary::{
     Authorized, Decided, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened,
     Reply, Request, Table, TurnEnd, Verdict, Warrants, commit, decide,
 };
-use synapse_primitives::{Executed, Platform, execute};
+use synapse_primitives::rest::Creator;
+use synapse_primitives::{Caller, Executed, Platform, execute};
 
 use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
+use crate::names::{NameIndex, Renaming};
 use crate::record::{Durability, Event, Kind, Log, Sink, tag};
 
 /// Bytes that the held values of one task may take together, where a board has
@@ -76,10 +78,9 @@ pub struct Task<P, S> {
     grant: Arc<Grant>,
     calls_left: u64,
     overdrawn: u32,
-    stores: Stores,
+    stores: Stores<P>,
     warrants: Warrants,
     lines: Vec<String>,
-    platform: Arc<P>,
     log: SharedLog<S>,
     watch: Watch,
     cancel: Arc<AtomicBool>,
@@ -97,14 +98,14 @@ impl<P, S> core::fmt::Debug for Task<P, S> {
 
 /// What a task is made of.
 pub struct Parts<P, S> {
+    /// The number of its run's log.
+    pub run: [u8; 32],
     /// Its number in the run.
     pub id: u64,
     /// What its memory holds when it starts.
     pub mark: Label,
     /// The lines that the human typed, for warrants; a child has none.
     pub lines: Vec<String>,
-    /// What names there are in its folders.
-    pub names: Arc<dyn Names + Send + Sync>,
     /// What it may do.
     pub grant: Arc<Grant>,
     /// Bytes that the board's journal can take.
@@ -144,11 +145,12 @@ impl<P: Platform, S: Sink> Task<P, S> {
                 bytes: 0,
                 held_room: parts.held_room,
                 journal_room: parts.journal_room,
-                names: parts.names,
+                names: NameIndex::default(),
+                creator: Creator { run: parts.run, task: parts.id },
+                platform: parts.platform,
             },
             warrants: Warrants::default(),
             lines: parts.lines,
-            platform: parts.platform,
             log: parts.log,
             watch: parts.watch,
             cancel: parts.cancel,
@@ -162,6 +164,17 @@ impl<P: Platform, S: Sink> Task<P, S> {
     pub fn confirmed_by(mut self, human: Arc<dyn Confirm>) -> Self {
         self.asker.human = Some(human);
         self
+    }
+
+    /// Says which names there are in its folders.
+    pub fn know(&mut self, names: NameIndex) {
+        self.stores.names = names;
+    }
+
+    /// Which names it knows of.
+    #[must_use]
+    pub const fn names(&self) -> &NameIndex {
+        &self.stores.names
     }
 
     /// How far its mark has risen.
@@ -193,7 +206,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let (verdict, learned) = match decide(request, &self.stores, sentence) {
             Decided::Final(verdict) => (verdict, Label::SYSTEM),
             Decided::Ask(question) => {
-                let (platform, log, facts) = (&*self.platform, &self.log, &self.stores);
+                let (platform, log, facts) = (&*self.stores.platform, &self.log, &self.stores);
                 let scene = Scene { platform, log, facts, request, sentence };
                 let asked = self.asker.ask(question, &scene).await;
                 asked.map_err(|SinkFailed| Fault::NoRecord.number())?
@@ -204,7 +217,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let now = self.platform.now_ms();
+        let now = self.stores.platform.now_ms();
         // The lock is free again before anything else is recorded.
         let opened = commit(verdict, &mut *self.log.lock(), &mut self.warrants, &self.stores, now);
         let authorized = match opened {
@@ -222,14 +235,19 @@ impl<P: Platform, S: Sink> Task<P, S> {
         };
         let (record, hold) = (authorized.record(), authorized.call().hold());
         let primitive = authorized.call().primitive();
-        let room = charge(authorized.call());
+        let (room, renaming) = (charge(authorized.call()), Renaming::of(&authorized));
         let origin = hold.then(|| Origin::of(&authorized)).flatten();
-        let executed = execute(authorized, &*self.platform, &self.stores).await;
+        let (creator, compartments) = (self.stores.creator, &*self.grant.compartments);
+        let caller = Caller { creator, compartments };
+        let executed = execute(authorized, &*self.stores.platform, &self.stores, caller).await;
         self.mark.absorb(learned);
         let digest = hold.then(|| digest(&executed));
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
             self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
+            if let Some(renaming) = renaming {
+                self.stores.names.apply(renaming);
+            }
         }
         if let Some(digest) = digest {
             let label = executed.label();
@@ -289,7 +307,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             tail: Some((tag::OUTCOME, &tail)),
             durability: Durability::Soon,
         };
-        let noted = self.log.lock().note(&event, self.platform.now_ms());
+        let noted = self.log.lock().note(&event, self.stores.platform.now_ms());
         noted.map(|_| ()).map_err(|_| Fault::Unrecorded.number())
     }
 
@@ -336,13 +354,15 @@ impl<'s> Seen<'s> {
 /// One held value: its bytes, or the fault that came instead.
 type Kept = Labelled<Result<Vec<u8>, Fault>>;
 
-/// A task's held values, and its part of the journal.
-struct Stores {
+/// A task's held values, its part of the journal, and what it made.
+struct Stores<P> {
     values: Vec<Value>,
     bytes: usize,
     held_room: usize,
     journal_room: u64,
-    names: Arc<dyn Names + Send + Sync>,
+    names: NameIndex,
+    creator: Creator,
+    platform: Arc<P>,
 }
 
 /// A held value, the SHA-256 of its bytes, and what it is the reply of.
@@ -389,7 +409,7 @@ impl Origin {
 /// How an entry of a listing begins.
 const ENTRY: &[u8] = b"{\"name\":";
 
-impl Stores {
+impl<P> Stores<P> {
     /// Keeps what a call came to, and charges `room` bytes for it; the number of
     /// the new value.
     fn keep(
@@ -436,7 +456,7 @@ fn charge(call: &Call<'_>) -> usize {
     asked.min(REPLY)
 }
 
-impl Names for Stores {
+impl<P> Names for Stores<P> {
     fn exists(&self, path: &str) -> bool {
         self.names.exists(path)
     }
@@ -450,7 +470,7 @@ impl Names for Stores {
     }
 }
 
-impl Facts for Stores {
+impl<P: Platform> Facts for Stores<P> {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         let Value { kept, digest, origin } = self.values.get(index)?;
@@ -470,8 +490,7 @@ impl Facts for Stores {
         self.journal_room
     }
 
-    /// No store keeps creators yet, so nothing counts as own.
-    fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
-        false
+    fn is_own_creation(&self, path: &NormalPath<'_>) -> bool {
+        self.platform.is_own(path.as_str(), self.creator)
     }
 }

@@ -20,7 +20,6 @@ use synapse_kernel::confirm::{Confirm, Heard};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
-use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
@@ -55,7 +54,6 @@ fn asking() -> Asking {
         id: 0,
         mark: Label::new(Integrity::Ingested, Secrecy::NONE, Origin::NONE),
         lines: Vec::new(),
-        names: Arc::new(Mounts::default()),
         grant: Arc::new(Grant::parse(grant).unwrap()),
         journal_room: 1,
         held_room: 0,

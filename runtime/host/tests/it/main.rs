@@ -5,6 +5,7 @@ mod alike;
 mod console;
 mod engine;
 mod human;
+mod labels;
 mod load;
 mod records;
 mod render;

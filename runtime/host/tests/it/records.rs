@@ -8,7 +8,6 @@ use synapse_boundary::Label;
 use synapse_kernel::engine::{Door, Reply, TurnLimits};
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed};
-use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::Reader;
 use synapse_primitives::memory::Memory;
@@ -71,10 +70,10 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
     let tape = Tape::default();
     let grant = "version = 1\nprimitives = [\"clock_read\"]\n[budget]\ncalls = 1990\n";
     let task = Task::new(Parts {
+        run: [7; 32],
         id: 0,
         mark: Label::SYSTEM,
         lines: Vec::new(),
-        names: Arc::new(Mounts::default()),
         grant: Arc::new(Grant::parse(grant).unwrap()),
         journal_room: 0,
         held_room: HELD_BYTES,

@@ -82,6 +82,8 @@ impl World {
         let (tape, hand) = (Tape::default(), Arc::new(Hand::default()));
         let log = Arc::new(Mutex::new(Log::begin(tape.clone(), [7; 32]).unwrap()));
         let task = Task::new(Parts {
+            run: [0; 32],
+            lines: Vec::new(),
             id: 3,
             mark: Label::new(Integrity::Ingested, Secrecy::FILES, Origin::record(5)),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),

@@ -10,7 +10,6 @@ use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::{Door, Ended};
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed, WARRANT};
-use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
@@ -60,10 +59,10 @@ impl World {
         let tape = Tape::default();
         let log = Arc::new(Mutex::new(Log::begin(tape.clone(), [7; 32]).unwrap()));
         let task = Task::new(Parts {
+            run: [7; 32],
             id: 3,
             mark: Label::new(mark, Secrecy::PROMPT, Origin::NONE),
             lines: vec!["delete /data/a.md, then delete the largest file".into()],
-            names: Arc::new(Mounts::default()),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             journal_room: 1 << 20,
             held_room: HELD_BYTES,

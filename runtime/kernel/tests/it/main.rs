@@ -8,3 +8,4 @@ mod ends;
 mod grant;
 mod leaks;
 mod log;
+mod rest;
