@@ -19,6 +19,7 @@ use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 
 use crate::capability::Table;
+use crate::headers::headers;
 use crate::label::{Integrity, Label, Mark, Secrecy};
 use crate::parse::parse;
 use crate::path::NormalPath;
@@ -459,7 +460,11 @@ fn located(
             Target::Path(path) => scope.check(path, argument.needs)?,
             // Compared together with the port that follows.
             Target::Host(_) => {}
-            Target::Url(_) | Target::Port(_) => terms = scope.check_net(&place(call, targets)?)?,
+            Target::Url(_) => {
+                terms = scope.check_net(&place(call, targets)?)?;
+                headers(call.span(1), facts)?;
+            }
+            Target::Port(_) => terms = scope.check_net(&place(call, targets)?)?,
             Target::Name(_) => {
                 let tool = entry(targets, scope).ok_or(Refusal::OutOfScope)?;
                 let commits = call.primitive() == Primitive::ToolCommit;

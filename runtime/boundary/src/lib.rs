@@ -6,7 +6,7 @@
 //! before anyone can see it.
 //!
 //! # Reading order
-//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], then
+//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], [`headers`], then
 //! [`gates`] (all four, in order), then [`record`] (commit).
 //!
 //! # Trust
@@ -22,6 +22,7 @@ extern crate alloc;
 
 pub mod capability;
 pub mod gates;
+pub mod headers;
 pub mod label;
 mod parse;
 pub mod path;

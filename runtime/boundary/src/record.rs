@@ -14,6 +14,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use sha2::{Digest, Sha256};
 use synapse_abi::code::{self, Refusal};
@@ -21,11 +22,12 @@ use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
 
 use crate::gates::{Facts, Finding, InScope, Verdict};
-use crate::label::{Integrity, Label};
+use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
-use crate::scope::{Rights, Scope, Terms};
+use crate::scope::{Place, Rights, Scope, Terms};
 use crate::sentence::{Argument, Call, Sentence};
-use crate::target::{Target, targets};
+use crate::target::{Target, method, targets};
+use crate::url::Url;
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
@@ -188,6 +190,26 @@ impl<'s> Authorized<'s> {
             Target::Path(path) => Some(path),
             Target::Url(_) | Target::Host(_) | Target::Port(_) | Target::Name(_) => None,
         }
+    }
+
+    /// Its target, if that is a URL.
+    #[must_use]
+    pub fn url(&self) -> Option<Url<'_>> {
+        match &self.passed.targets {
+            [Some(Target::Url(url)), _] => Url::parse(url).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether its URL's host may be connected to at this address, which then has
+    /// these compartments. What gate 3 let pass because the host is cleared for it,
+    /// the address must be cleared for too.
+    #[must_use]
+    pub fn reaches(&self, address: IpAddr) -> Option<Secrecy> {
+        let place = Place::of(&self.url()?, method(self.call.primitive()));
+        let terms = self.passed.scope.check_resolved(address, &place).ok()?;
+        let relied = self.justification.secrecy.meet(self.passed.terms.clear);
+        relied.is_within(terms.clear).then_some(terms.own)
     }
 
     /// What the entries that cover its target say.
