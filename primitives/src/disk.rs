@@ -31,7 +31,7 @@ mod tree;
 mod undo;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
-use core::fmt;
+use core::{fmt, pin::Pin};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -48,7 +48,7 @@ use crate::{
     Fault, Platform,
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
-    platform::{Asker, Journal, Listing, Mode, Written},
+    platform::{Asker, Fetch, Fetched, Journal, Listing, Mode, Written},
 };
 
 use keep::Keep;
@@ -68,6 +68,15 @@ pub trait Screen: Send + Sync {
     /// As [`Platform::ask`].
     fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
 }
+
+/// What fetches: the board's client.
+pub trait Net: Send + Sync {
+    /// As [`Platform::fetch`].
+    fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
+}
+
+/// An answer that is waited for.
+pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, Fault>> + Send + 'a>>;
 
 /// The screen of a disk that only undoes: nobody is there.
 struct Nobody;
@@ -169,6 +178,7 @@ pub struct Disk {
     keep: Option<Keep>,
     listed: Mutex<Option<list::Listed>>,
     screen: Box<dyn Screen>,
+    net: Option<Box<dyn Net>>,
 }
 
 struct Held {
@@ -201,6 +211,12 @@ impl Disk {
     ) -> Result<Self, DiskError> {
         let keep = journal.map(|dir| begin(&dir, "journal")).transpose()?;
         Self::with(mounts, reserved, keep, screen, Keep::begin)
+    }
+
+    /// The same disk beside a network.
+    #[must_use]
+    pub fn with_net(self, net: Box<dyn Net>) -> Self {
+        Self { net: Some(net), ..self }
     }
 
     /// Serves the folders of a run that is over, for [`Disk::undo`] alone.
@@ -241,7 +257,15 @@ impl Disk {
         }
         let unopened = |fault| DiskError::Unopened { what: String::from("journal"), fault };
         let keep = journal.map(|dir| keep(dir, folders)).transpose().map_err(unopened)?;
-        Ok(Self { table, mounts: held, reserved, keep, listed: Mutex::default(), screen })
+        Ok(Self {
+            table,
+            mounts: held,
+            reserved,
+            keep,
+            listed: Mutex::default(),
+            screen,
+            net: None,
+        })
     }
 
     fn held(&self, mount: usize) -> Result<&Held, Fault> {
@@ -336,6 +360,13 @@ impl Platform for Disk {
 
     async fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
         self.screen.ask(question, asker)
+    }
+
+    async fn fetch(&self, request: Fetch<'_>) -> Result<Fetched, Fault> {
+        match &self.net {
+            Some(net) => net.fetch(request).await,
+            None => Err(Fault::Unsupported),
+        }
     }
 
     fn now_ms(&self) -> u64 {

@@ -27,6 +27,7 @@ use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
 };
 
+use crate::fetch::{Reached, fetch, most};
 use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform};
 use crate::search::{Sight, search};
 
@@ -35,7 +36,7 @@ use crate::search::{Sight, search};
 pub struct Done {
     /// What the payload is.
     pub form: Form,
-    /// The payload, at most [`limits::REPLY`] bytes.
+    /// The payload, at most as many bytes as [`most`](crate::most()) says.
     pub payload: Vec<u8>,
     /// Bytes that the journal took.
     pub displaced: u64,
@@ -84,18 +85,24 @@ where
     P: Platform,
     F: Facts + Sync,
 {
-    let result = run(&authorized, platform, facts).await.and_then(|done| {
-        let fits = done.payload.len() <= limits::REPLY;
+    let reached = Reached::default();
+    let result = run(&authorized, platform, facts, &reached).await.and_then(|done| {
+        let fits = done.payload.len() <= most(authorized.call());
         if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
     });
-    let label = label(&authorized, facts, &result);
+    let label = label(&authorized, facts, &result, &reached);
     Labelled::new(result, label)
 }
 
 /// Where the reply's bytes, or the fault, came from. A fault carries the
 /// justification too: a value that the call names may be what decided it.
-fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
-    let source = source(authorized, result);
+fn label(
+    authorized: &Authorized<'_>,
+    facts: &impl Facts,
+    result: &Result<Done, Fault>,
+    reached: &Reached,
+) -> Label {
+    let source = source(authorized, result, reached);
     if result.is_ok() {
         // That a target or a parameter passed tells what it is; of a content it
         // tells only that it holds no fault.
@@ -110,7 +117,7 @@ fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, 
     }
 }
 
-fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
+fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>, reached: &Reached) -> Label {
     let origin = Origin::record(authorized.record());
     // Nobody has kept what stands in a file's history, so it may be anything that
     // a task under this grant could have written.
@@ -133,6 +140,15 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
         // What is read out of a value has that value's label, joined like that of
         // every value named.
         Primitive::ValueRead | Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
+        // Without a network, what the board says is the kernel's own word.
+        Primitive::NetHttpGet | Primitive::NetHttpPost if *result == Err(Fault::Unsupported) => {
+            Label::SYSTEM
+        }
+        // What was sent may be what came back.
+        Primitive::NetHttpGet | Primitive::NetHttpPost => {
+            let own = authorized.terms().own.join(reached.secrecy());
+            Label::new(Integrity::Ingested, own, origin).join(authorized.justification())
+        }
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
         Primitive::ValuePick
@@ -146,8 +162,6 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
         | Primitive::ChannelGrant
         | Primitive::NetListen
         | Primitive::NetAccept
-        | Primitive::NetHttpGet
-        | Primitive::NetHttpPost
         | Primitive::ToolUse
         | Primitive::ToolCommit => match result {
             Err(Fault::Unsupported) => Label::SYSTEM,
@@ -156,7 +170,12 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
     }
 }
 
-async fn run<P, F>(call: &Authorized<'_>, platform: &P, facts: &F) -> Result<Done, Fault>
+async fn run<P, F>(
+    call: &Authorized<'_>,
+    platform: &P,
+    facts: &F,
+    reached: &Reached,
+) -> Result<Done, Fault>
 where
     P: Platform,
     F: Facts + Sync,
@@ -224,6 +243,15 @@ where
             let bytes = rest.get(..length).unwrap_or(rest);
             Ok(Done::new(Form::Bytes, bytes.to_vec()))
         }
+        Primitive::NetHttpGet => {
+            let reply = fetch(call, None, platform, facts, reached).await?;
+            Ok(Done::new(Form::Bytes, reply))
+        }
+        Primitive::NetHttpPost => {
+            let content = content(call, 2, facts)?;
+            let reply = fetch(call, Some(&content), platform, facts, reached).await?;
+            Ok(Done::new(Form::Bytes, reply))
+        }
         Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
@@ -235,8 +263,6 @@ where
         | Primitive::ChannelGrant
         | Primitive::NetListen
         | Primitive::NetAccept
-        | Primitive::NetHttpGet
-        | Primitive::NetHttpPost
         | Primitive::ToolUse
         | Primitive::ToolCommit => Err(Fault::Unsupported),
     }
@@ -378,7 +404,7 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
 }
 
 /// The bytes of a held value, or the fault that it holds.
-fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
+pub(crate) fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
     let held = facts.held(number).ok_or(Fault::NoMatch)?;
     held.fault.map_or(Ok(held.bytes), Err)
 }

@@ -17,7 +17,6 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_abi::limits::REPLY;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
 use synapse_boundary::record::{Durability, Event, Kind, tag};
@@ -26,7 +25,7 @@ use synapse_boundary::{
     Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
     Verdict, decide,
 };
-use synapse_primitives::{Executed, Platform, execute};
+use synapse_primitives::{Executed, Platform, execute, most};
 
 use crate::engine::{Door, Reply};
 use crate::grant::Grant;
@@ -331,7 +330,7 @@ fn charge(call: &Call<'_>) -> usize {
             Form::Bytes | Form::Json => usize::MAX,
         },
     };
-    asked.min(REPLY)
+    asked.min(most(call))
 }
 
 impl Facts for Stores {
