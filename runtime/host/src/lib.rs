@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`undo`], [`gc`].
+//! [`console`], [`net`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -21,6 +21,7 @@ pub mod gc;
 pub mod load;
 pub mod locks;
 pub mod log;
+pub mod net;
 pub mod render;
 pub mod run;
 pub mod undo;

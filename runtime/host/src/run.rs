@@ -36,6 +36,7 @@ use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
+use crate::net::Client;
 use crate::render::Terminal;
 
 /// Bytes of displaced files that one run's journal may keep.
@@ -195,10 +196,13 @@ where
     })?;
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
+        .enable_io()
         .enable_time()
         .build()
         .map_err(|why| cannot("start the executor", &run_dir, &why))?;
     let finished = executor.block_on(run.turn(&engine, &program));
+    // A resolver that hangs hears of no cancellation; nobody waits for it.
+    executor.shutdown_background();
     let records = finished.log.lock().next();
     Ok(Summary {
         run_dir,
@@ -345,7 +349,10 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         cancel: Arc::clone(&options.cancel),
         patience: PATIENCE,
     };
+    let client = Client::new(Arc::clone(&options.cancel))
+        .map_err(|why| RunError(format!("cannot make the network's client: {why}")))?;
     Disk::new(mounts, &own, Some(journal), Box::new(console))
+        .map(|disk| disk.with_net(Box::new(client)))
         .map_err(|why| RunError(why.to_string()))
 }
 
