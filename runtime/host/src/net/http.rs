@@ -8,9 +8,11 @@
 //! # Not here
 //! Connecting, time (`super`).
 
+use core::error::Error as _;
 use core::future::poll_fn;
 use core::pin::pin;
 use core::task::Poll;
+use std::io;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Bytes, Incoming};
@@ -127,5 +129,9 @@ fn has_one_end(headers: &HeaderMap) -> bool {
 /// Why an exchange came to nothing: what was said, or else the connection, which
 /// was reset or cut off without the end that TLS has.
 fn broken(why: &hyper::Error) -> Fault {
-    if why.is_parse() { Fault::BadAnswer } else { Fault::Closed }
+    let below = why.source().and_then(|why| why.downcast_ref::<io::Error>());
+    let unreadable = below.is_some_and(|why| {
+        matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
+    });
+    if why.is_parse() || unreadable { Fault::BadAnswer } else { Fault::Closed }
 }

@@ -16,6 +16,8 @@
 //! boundary); what an answer looks like to a guest (`synapse_primitives`).
 
 mod http;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 use core::net::IpAddr;
