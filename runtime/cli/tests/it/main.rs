@@ -12,6 +12,7 @@ mod guest;
 mod help;
 mod kill;
 mod locks;
+mod net;
 mod new;
 mod run;
 mod screen;
