@@ -28,7 +28,7 @@ use synapse_boundary::{
 };
 
 use crate::fetch::{Reached, fetch, most};
-use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform};
+use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
 use crate::search::{Sight, search};
 
 /// A successful call's payload.
@@ -390,7 +390,10 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
     let mut bytes = Vec::new();
     // Few bytes of a sentence may name many held ones, more than there is room for.
     let mut add = |piece: &[u8]| {
-        bytes.try_reserve(piece.len()).map_err(|_| Fault::TooLarge)?;
+        let length = as_u64(bytes.len().saturating_add(piece.len()));
+        if length > WHOLE_BYTES || bytes.try_reserve(piece.len()).is_err() {
+            return Err(Fault::TooLarge);
+        }
         bytes.extend_from_slice(piece);
         Ok(())
     };

@@ -44,7 +44,8 @@ pub const KEPT_PREFIX: &str = ".synapse-kept-";
 /// The bytes a file name may have at most.
 pub const NAME_BYTES: usize = 255;
 
-/// The bytes of a file that is taken into memory whole, to be edited or searched.
+/// The bytes of what is taken into memory whole: a file to be edited or searched, a
+/// content put together.
 pub const WHOLE_BYTES: u64 = 1 << 26;
 
 /// What a board gives the primitives: files, a clock, a screen and the network.

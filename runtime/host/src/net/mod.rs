@@ -121,9 +121,10 @@ impl Client {
     /// A connection to the first address that accepts one.
     async fn connect(&self, addresses: &[IpAddr], port: u16) -> Result<Box<dyn Stream>, Fault> {
         let mut why = Fault::NotFound;
-        for address in addresses {
+        for (place, address) in addresses.iter().enumerate() {
+            let is_last = place + 1 == addresses.len();
             let connecting = self.wire.connect((*address, port).into());
-            why = match timeout(ATTEMPT, connecting).await {
+            why = match timeout(if is_last { self.opening } else { ATTEMPT }, connecting).await {
                 Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => unreached(&error),
                 Err(_) => Fault::TimedOut,
