@@ -9,9 +9,10 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
+use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::Platform;
 
@@ -60,6 +61,8 @@ pub(crate) fn task<P: Platform>(platform: P, grant: &str) -> Result<Task<P, Ring
     Ok(Task::new(Parts {
         id: 0,
         mark: mark(),
+        lines: Vec::new(),
+        names: Arc::new(Mounts::default()),
         grant: Arc::new(grant),
         journal_room: 0,
         held_room: 0,

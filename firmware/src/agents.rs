@@ -15,10 +15,9 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use spin::Mutex;
-use synapse_boundary::Sink;
-use synapse_boundary::record::{Durability, SinkFailed};
 use synapse_interpreter::{Interpreter, Time};
-use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::record::{Durability, Sink, SinkFailed};
+use synapse_kernel::run::{Mounts, Order, Room, Run};
 use synapse_kernel::{render, words};
 
 use crate::board::Board;
@@ -112,6 +111,8 @@ impl Agents {
         let order = Order {
             id: entropy::name(u64::try_from(number).unwrap_or(u64::MAX)),
             task,
+            texts: &[],
+            names: Arc::new(Mounts([("/data".into(), "/data".into())].into())),
             grant,
             room: Room {
                 journal: u64::try_from(self.budget.files).unwrap_or(u64::MAX),

@@ -53,7 +53,7 @@ pub use error::Error;
 pub use sentence::{Argument, Content, Held, Part, Reply, Sentence};
 pub use serde_json;
 pub use synapse_abi as abi;
-pub use turn::{Budget, Grant, Handle, Message, PathGrant, Turn, TurnError};
+pub use turn::{Author, Budget, Grant, Handle, Message, PathGrant, Turn, TurnError};
 
 use alloc::vec::Vec;
 

@@ -31,8 +31,10 @@ pub const SELECTOR_CONDITIONS: usize = 8;
 pub const PARTS: usize = 64;
 /// Held values that one sentence may name.
 pub const HELD: usize = 64;
-/// Digits of a Uint; the largest is 999,999,999,999,999.
+/// Digits of a Uint.
 pub const UINT_DIGITS: usize = 15;
+/// The largest Uint.
+pub const UINT_MAX: u64 = 999_999_999_999_999;
 /// Uses that one warrant may ask for.
 pub const USES: u8 = 64;
 

@@ -16,8 +16,8 @@ use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 
 use crate::gates::Facts;
-use crate::parse::Members;
-use crate::sentence::Text;
+use crate::parse::members;
+use crate::sentence::{Text, reference};
 
 /// Names that are refused, and the beginnings of names: those that end in `-`. A
 /// server may read `_` as `-`, so both are compared as one.
@@ -36,7 +36,7 @@ const REFUSED: [&str; 23] = [
 pub fn headers(json: &str, facts: &impl Facts) -> Result<Vec<(String, String)>, Refusal> {
     let mut headers: Vec<(String, String)> = Vec::new();
     let mut length: usize = 0;
-    for (name, value) in Members::new(json) {
+    for (name, value) in members(json) {
         let name = name.decode().to_ascii_lowercase();
         let value = text(value, facts).ok_or(Refusal::OverLimit)?;
         length = length.saturating_add(name.len()).saturating_add(value.len());
@@ -55,8 +55,7 @@ fn text(value: &str, facts: &impl Facts) -> Option<String> {
     if let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
         return Some(Text(text).decode().into_owned());
     }
-    let number = value.strip_prefix("{\"$held\":")?.strip_suffix('}')?.parse().ok()?;
-    let bytes = facts.held(number)?.bytes;
+    let bytes = facts.held(reference(value)?)?.bytes;
     // One byte over the limit is enough to see that it is over.
     str::from_utf8(bytes.get(..=limits::JSON).unwrap_or(bytes)).ok().map(Into::into)
 }
@@ -88,10 +87,11 @@ mod tests {
 
     struct World([&'static [u8]; 2]);
 
+    impl crate::cite::Names for World {}
     impl Facts for World {
         fn held(&self, number: u64) -> Option<Held<'_>> {
             let bytes = self.0.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-            Some(Held { label: Label::SYSTEM, bytes, digest: [0; 32], fault: None })
+            Some(Held { label: Label::SYSTEM, bytes, digest: [0; 32], fault: None, reply_of: None })
         }
         fn journal_room(&self) -> u64 {
             0

@@ -13,8 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
-use synapse_boundary::record::Kind;
 use synapse_host::{log, render};
+use synapse_kernel::record::Kind;
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_kernel::words;
 

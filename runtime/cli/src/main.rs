@@ -21,6 +21,7 @@ mod new;
 mod output;
 mod primitives;
 mod ps;
+mod redteam;
 mod run;
 mod undo;
 mod why;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
             .run()
             .unwrap_or_else(|why| why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1))),
         Command::Bench(bench) => done(bench.run()),
+        Command::Redteam(redteam) => redteam.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Doctor(doctor) => doctor.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Completions(completions) => done(completions.run(Synapse::command())),
         Command::Man(man) => done(man.run(Synapse::command())),
@@ -114,6 +116,7 @@ enum Command {
     Why(why::Why),
     Check(check::Check),
     Bench(bench::Bench),
+    Redteam(redteam::Redteam),
     Doctor(doctor::Doctor),
     Completions(manual::Completions),
     Man(manual::Man),

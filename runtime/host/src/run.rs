@@ -25,7 +25,7 @@ use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
-use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::run::{Mounts, Order, Room, Run};
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
@@ -159,6 +159,8 @@ where
     for notice in grant.warnings() {
         (options.warn)(&Warning { file: &package.grant, text: &text, notice });
     }
+    let soul = package.soul()?;
+    let texts: Vec<&str> = soul.as_deref().into_iter().collect();
     let (engine, program) = load(engine, bytes, LIMIT)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
 
@@ -175,10 +177,13 @@ where
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
     let counts = Arc::new(Counts::default());
     let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
+    let names = Arc::new(mounts(&options));
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
         id,
         task: &options.task,
+        texts: &texts,
+        names,
         grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: disk,
@@ -248,7 +253,30 @@ impl Package {
         })?;
         Ok(Self { component, grant, folder })
     }
+
+    /// What the package says of itself to its agent, if it does.
+    fn soul(&self) -> Result<Option<String>, RunError> {
+        let Some(path) = self.folder.as_ref().map(|folder| folder.join("SOUL.md")) else {
+            return Ok(None);
+        };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = String::from_utf8(read(&path, "package's text")?).map_err(|_| {
+            RunError(format!("{}: it is not UTF-8; write it as a text", show(&path)))
+        })?;
+        if text.len() > SOUL_MAX {
+            return Err(RunError(format!(
+                "{}: it has more than {SOUL_MAX} bytes; say less to the agent",
+                show(&path)
+            )));
+        }
+        Ok(Some(text))
+    }
 }
+
+/// Bytes that a package's text for its agent may have.
+const SOUL_MAX: usize = 64 << 10;
 
 #[derive(Default)]
 struct Counts {
@@ -354,6 +382,15 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
     Disk::new(mounts, &own, Some(journal), Box::new(console))
         .map(|disk| disk.with_net(Box::new(client)))
         .map_err(|why| RunError(why.to_string()))
+}
+
+/// Where the folders stand, for lines that name a file as the host does.
+fn mounts(options: &Options) -> Mounts {
+    let place = |mount: &MountOption| {
+        let host = fs::canonicalize(&mount.host).ok()?;
+        Some((mount.guest.clone(), host.to_str()?.to_owned()))
+    };
+    Mounts(options.mounts.iter().filter_map(place).collect())
 }
 
 /// Reads a file, or so much of it that it is seen to be too large.

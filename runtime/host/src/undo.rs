@@ -24,7 +24,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use synapse_abi::code::Fault;
 use synapse_abi::registry::{Egress, Harm, Primitive};
-use synapse_boundary::record::Kind;
+use synapse_kernel::record::Kind;
 use synapse_kernel::verify::Reader;
 use synapse_primitives::disk::{Disk, Identity, Mount, Resolve, Undone};
 use synapse_primitives::journal::{self, Entry, INDEX, Journal, Operation};

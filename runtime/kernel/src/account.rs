@@ -13,8 +13,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use synapse_boundary::Secrecy;
-use synapse_boundary::record::{Kind, tag};
 
+use crate::record::{Kind, tag};
 use crate::verify::{Broken, Reader, Record};
 use crate::{explain, render, words};
 
@@ -121,6 +121,9 @@ impl<'a> Account<'a> {
             say(if number == 0 { "gates" } else { "" }, &format!("{name:<11}{told}"));
         }
         say("because", &label(record));
+        if let Some(cause) = record.cause {
+            say("by", &format!("record #{cause}"));
+        }
         for (number, origin) in self.origins.iter().enumerate() {
             say(if number == 0 { "read in" } else { "" }, &words::record(origin));
         }

@@ -63,7 +63,8 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         ),
         Refusal::Destructive => advice(
             "it cannot be taken back, and the task had read something from outside by then",
-            "do it before anything is read, or let it be held: what is not released leaves no mark",
+            "do it before anything is read, or ask for a warrant by then; what is held and not \
+             released leaves no mark",
         ),
         Refusal::Protected => advice(
             "the name tells tools or agents what to do, and the task had read something from \
@@ -87,8 +88,8 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             "name it in the task, as a whole word",
         ),
         Refusal::Spent => advice(
-            "the line that names the target has no use left",
-            "type it again, or state a higher number",
+            "the words that name the target have paid for a warrant, or its uses are over",
+            "type it again, or let the agent ask for more uses at once",
         ),
         Refusal::Link => {
             advice("the text has a link that nobody vouched for", "send the text without it")
@@ -98,8 +99,8 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             "run it where a human can answer, or leave it out",
         ),
         Refusal::Unsupported => advice(
-            "this version mints no warrants",
-            "make the call before anything is read: then it needs none",
+            "nothing says enough about what such a warrant would let happen",
+            "select from one listing; of a connector's verb, name or limit every argument",
         ),
         Refusal::OutOfScope => advice(
             "no entry of the grant covers the target with the rights that the call needs",

@@ -9,6 +9,7 @@ pub mod bounds;
 pub mod engine;
 pub mod explain;
 pub mod grant;
+pub mod record;
 pub mod render;
 pub mod replay;
 pub mod run;

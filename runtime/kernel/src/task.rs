@@ -10,6 +10,7 @@
 //! # Not here
 //! The decision (boundary), the effect (primitives), the instance (engine).
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -17,18 +18,21 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use spin::Mutex;
 use synapse_abi::code::Fault;
+use synapse_abi::limits::LIST;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
-use synapse_boundary::record::{Durability, Event, Kind, tag};
+use synapse_boundary::cite::Bearer;
 use synapse_boundary::sentence::{Argument, Call};
+use synapse_boundary::target::Target;
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
-    Verdict, decide,
+    Authorized, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened, Reply,
+    Request, Table, TurnEnd, Verdict, Warrants, commit, decide,
 };
 use synapse_primitives::{Executed, Platform, execute, most};
 
-use crate::engine::{Door, Reply};
+use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
+use crate::record::{Durability, Event, Kind, Log, Sink, tag};
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -71,6 +75,8 @@ pub struct Task<P, S> {
     calls_left: u64,
     overdrawn: u32,
     stores: Stores,
+    warrants: Warrants,
+    lines: Vec<String>,
     platform: Arc<P>,
     log: SharedLog<S>,
     watch: Watch,
@@ -92,6 +98,10 @@ pub struct Parts<P, S> {
     pub id: u64,
     /// What its memory holds when it starts.
     pub mark: Label,
+    /// The lines that the human typed, for warrants; a child has none.
+    pub lines: Vec<String>,
+    /// What names there are in its folders.
+    pub names: Arc<dyn Names + Send + Sync>,
     /// What it may do.
     pub grant: Arc<Grant>,
     /// Bytes that the board's journal can take.
@@ -131,7 +141,10 @@ impl<P: Platform, S: Sink> Task<P, S> {
                 bytes: 0,
                 held_room: parts.held_room,
                 journal_room: parts.journal_room,
+                names: parts.names,
             },
+            warrants: Warrants::default(),
+            lines: parts.lines,
             platform: parts.platform,
             log: parts.log,
             watch: parts.watch,
@@ -145,13 +158,25 @@ impl<P: Platform, S: Sink> Task<P, S> {
         self.mark.label()
     }
 
-    async fn cross(&mut self, sentence: &[u8]) -> Result<Reply, u16> {
+    /// Ends a turn, and with it every warrant. One that broke may be tried again, with
+    /// what it did not spend.
+    pub fn end_turn(&mut self, answer: Result<(), Ended>) {
+        let untainted = self.mark.label().integrity != Integrity::Ingested;
+        self.warrants.end_turn(match answer {
+            Err(_) if untainted => TurnEnd::Retried,
+            Ok(()) | Err(_) => TurnEnd::Final,
+        });
+    }
+
+    async fn cross(&mut self, sentence: &[u8]) -> Result<engine::Reply, u16> {
         let request = Request {
             task: self.id,
             mark: &self.mark,
             table: &self.table,
             scope: &self.grant.scope,
             calls_left: self.calls_left,
+            warrants: &self.warrants,
+            lines: &self.lines,
         };
         // No console takes confirmations yet: a question is refused.
         let verdict = decide(request, &self.stores, sentence).unasked();
@@ -160,9 +185,14 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let opened = self.log.lock().commit(verdict, &self.stores, self.platform.now_ms());
+        let (log, warrants) = (&mut *self.log.lock(), &mut self.warrants);
+        let opened = commit(verdict, log, warrants, &self.stores, self.platform.now_ms());
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
+            Ok(Opened::Minted(record)) => {
+                self.tell(&seen, record, 0, 0, false);
+                return Ok(self.frame(Form::Nothing, &[]));
+            }
             Ok(Opened::Refused(refused)) => {
                 self.mark.absorb(refused.label);
                 self.tell(&seen, refused.record, refused.refusal.number(), 0, false);
@@ -173,6 +203,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let (record, hold) = (authorized.record(), authorized.call().hold());
         let primitive = authorized.call().primitive();
         let room = charge(authorized.call());
+        let origin = hold.then(|| Origin::of(&authorized)).flatten();
         let executed = execute(authorized, &*self.platform, &self.stores).await;
         let digest = hold.then(|| digest(&executed));
         self.outcome(record, primitive, digest, &executed)?;
@@ -181,7 +212,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         }
         if let Some(digest) = digest {
             let label = executed.label();
-            let number = match self.stores.keep(executed, digest, room) {
+            let number = match self.stores.keep(executed, digest, origin, room) {
                 Ok(number) => number,
                 Err(fault) => {
                     self.mark.absorb(label);
@@ -204,12 +235,12 @@ impl<P: Platform, S: Sink> Task<P, S> {
         }
     }
 
-    fn frame(&self, form: Form, payload: &[u8]) -> Reply {
-        let header = reply::header(form, self.mark.label().integrity.mark());
+    fn frame(&self, form: Form, payload: &[u8]) -> engine::Reply {
+        let header = reply::header(form, self.mark.label().integrity);
         let mut bytes = Vec::with_capacity(header.len().saturating_add(payload.len()));
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(payload);
-        Reply::new(bytes)
+        engine::Reply::new(bytes)
     }
 
     fn outcome(
@@ -255,7 +286,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
 }
 
 impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
-    async fn submit(&mut self, sentence: &[u8]) -> Result<Reply, u32> {
+    async fn submit(&mut self, sentence: &[u8]) -> Result<engine::Reply, u32> {
         self.cross(sentence).await.map_err(u32::from)
     }
 
@@ -285,26 +316,77 @@ impl<'s> Seen<'s> {
 type Kept = Labelled<Result<Vec<u8>, Fault>>;
 
 /// A task's held values, and its part of the journal.
-#[derive(Debug)]
 struct Stores {
-    /// Each with the SHA-256 of its bytes.
-    values: Vec<(Kept, [u8; 32])>,
+    values: Vec<Value>,
     bytes: usize,
     held_room: usize,
     journal_room: u64,
+    names: Arc<dyn Names + Send + Sync>,
 }
+
+/// A held value, the SHA-256 of its bytes, and what it is the reply of.
+#[derive(Debug)]
+struct Value {
+    kept: Kept,
+    digest: [u8; 32],
+    origin: Option<Origin>,
+}
+
+/// The call that a held value is the reply of.
+#[derive(Debug)]
+struct Origin {
+    primitive: Primitive,
+    target: Target<'static>,
+    /// Entries of a listing's page, for one that begins with the first.
+    page: Option<u64>,
+    /// Whether it is all of a listing.
+    is_whole: bool,
+}
+
+impl Origin {
+    fn of(authorized: &Authorized<'_>) -> Option<Self> {
+        let call = authorized.call();
+        let page = match (call.primitive(), call.argument(1), call.argument(2)) {
+            (Primitive::FsList, Argument::Text(after), Argument::Uint(limit)) => {
+                after.raw().is_empty().then_some(limit.min(LIST))
+            }
+            _ => None,
+        };
+        let target = authorized.target(0)?.owned();
+        Some(Self { primitive: call.primitive(), target, page, is_whole: false })
+    }
+
+    /// With what came: a page that is not full is a listing's last.
+    fn with(self, bytes: &[u8]) -> Self {
+        // A quote inside a string is escaped, so that this begins an entry.
+        let entries = bytes.windows(ENTRY.len()).filter(|window| *window == ENTRY).count();
+        let short = |page| u64::try_from(entries).is_ok_and(|entries| entries < page);
+        Self { is_whole: self.page.is_some_and(short), ..self }
+    }
+}
+
+/// How an entry of a listing begins.
+const ENTRY: &[u8] = b"{\"name\":";
 
 impl Stores {
     /// Keeps what a call came to, and charges `room` bytes for it; the number of
     /// the new value.
-    fn keep(&mut self, executed: Executed, digest: [u8; 32], room: usize) -> Result<u64, Fault> {
+    fn keep(
+        &mut self,
+        executed: Executed,
+        digest: [u8; 32],
+        origin: Option<Origin>,
+        room: usize,
+    ) -> Result<u64, Fault> {
         let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
         let total = self.bytes.saturating_add(room);
         if total > self.held_room {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;
-        self.values.push((kept, digest));
+        let bytes = kept.value().as_deref().unwrap_or_default();
+        let origin = origin.map(|origin| origin.with(bytes));
+        self.values.push(Value { kept, digest, origin });
         u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
     }
 }
@@ -333,15 +415,34 @@ fn charge(call: &Call<'_>) -> usize {
     asked.min(most(call))
 }
 
+impl Names for Stores {
+    fn exists(&self, path: &str) -> bool {
+        self.names.exists(path)
+    }
+
+    fn bearer(&self, name: &str) -> Bearer<'_> {
+        self.names.bearer(name)
+    }
+
+    fn mounts(&self) -> &[(String, String)] {
+        self.names.mounts()
+    }
+}
+
 impl Facts for Stores {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        let (kept, digest) = self.values.get(index)?;
+        let Value { kept, digest, origin } = self.values.get(index)?;
         let (bytes, fault) = match kept.value() {
             Ok(bytes) => (&bytes[..], None),
             Err(fault) => (&[][..], Some(*fault)),
         };
-        Some(Held { label: kept.label(), bytes, digest: *digest, fault })
+        let reply_of = origin.as_ref().map(|origin| Reply {
+            primitive: origin.primitive,
+            target: &origin.target,
+            is_whole: origin.is_whole,
+        });
+        Some(Held { label: kept.label(), bytes, digest: *digest, fault, reply_of })
     }
 
     fn journal_room(&self) -> u64 {

@@ -9,14 +9,14 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::verify::Record;
 use synapse_abi::code::{self, Fault, Refusal};
 use synapse_abi::registry::Ingest;
 use synapse_boundary::Integrity;
-use synapse_boundary::record::{Kind, tag};
 
+use crate::record::{Kind, WARRANT, tag};
 use crate::render;
 use crate::task::Crossing;
+use crate::verify::Record;
 
 /// A crossing: its record, what was asked, and what came of it.
 #[must_use]
@@ -115,6 +115,7 @@ fn clock(milliseconds: u64) -> String {
 #[must_use]
 pub fn verdict(record: &Record<'_>) -> String {
     match (record.kind, record.code) {
+        (Kind::Decision, 0) if record.class & WARRANT != 0 => "warranted".to_owned(),
         (Kind::Decision, 0) => "permitted".to_owned(),
         (Kind::Outcome, 0) => "ok".to_owned(),
         (_, 0) => String::new(),
@@ -140,8 +141,10 @@ fn told(record: &Record<'_>) -> String {
         told.push_str(&grouped(u64::from_le_bytes(*length)));
         told.push_str(" bytes");
     }
-    if let (Kind::Outcome, Some(cause)) = (record.kind, record.cause) {
-        told = format!("{told} (of #{cause})");
+    match (record.kind, record.cause) {
+        (Kind::Outcome, Some(cause)) => told = format!("{told} (of #{cause})"),
+        (Kind::Decision, Some(cause)) => told = format!("{told} (by #{cause})"),
+        _ => {}
     }
     told
 }

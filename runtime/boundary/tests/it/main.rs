@@ -8,12 +8,17 @@
 
 mod agree;
 mod attacks;
+mod cite;
 mod grammar;
 mod invariants;
+mod leave;
+mod link;
 mod model;
 mod names;
 mod order;
 mod random;
+mod select;
 mod sentences;
 mod url;
+mod warrants;
 mod world;

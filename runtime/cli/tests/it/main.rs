@@ -14,6 +14,7 @@ mod kill;
 mod locks;
 mod net;
 mod new;
+mod redteam;
 mod run;
 mod screen;
 mod state;

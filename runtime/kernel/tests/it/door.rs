@@ -6,10 +6,11 @@ use std::sync::Arc;
 use spin::Mutex;
 use synapse_abi::code::Fault;
 use synapse_abi::reply::{Form, Frame, Mark};
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
-use synapse_kernel::engine::Door;
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
+use synapse_kernel::engine::{Door, Ended};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed, WARRANT};
+use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
@@ -61,6 +62,8 @@ impl World {
         let task = Task::new(Parts {
             id: 3,
             mark: Label::new(mark, Secrecy::PROMPT, Origin::NONE),
+            lines: vec!["delete /data/a.md, then delete the largest file".into()],
+            names: Arc::new(Mounts::default()),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             journal_room: 1 << 20,
             held_room: HELD_BYTES,
@@ -247,6 +250,65 @@ fn a_listing_shows_no_name_that_is_denied_however_the_folder_is_called() {
     let folder = names("/data/x.env");
     assert!(folder.contains(r#""name":"b""#) && !folder.contains(".env"), "{folder}");
     assert!(names("/data/a.md").contains(r#""name":"a.md""#), "a file gives its own entry");
+}
+
+#[test]
+fn i13_a_warrant_is_an_empty_reply_and_the_cause_of_what_it_covers() {
+    let mut world = World::new(Integrity::User);
+    let warrant = r#"{"warrant":"fs_delete","arguments":{"path":"/data/a.md"},"uses":1}"#;
+    assert_eq!(world.ask(warrant).unwrap(), (Form::Nothing, Mark::User, Vec::new()));
+    assert_eq!(world.ask(warrant).unwrap_err(), 307);
+    world.ask(&read("/data/a.md")).unwrap();
+    assert_eq!(world.ask(warrant).unwrap_err(), 305);
+    world.ask(&delete("/data/a.md")).unwrap();
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
+    let log = world.log();
+    let records = records(&log);
+    let decisions: Vec<_> = records.iter().filter(|it| it.kind == Kind::Decision).collect();
+    let (minted, deleted) = (decisions[0], decisions[4]);
+    assert_eq!((minted.code, minted.class), (0, WARRANT), "no effect, and none that is unknown");
+    assert_eq!((deleted.code, deleted.cause), (0, Some(minted.sequence)));
+    assert_eq!(decisions.iter().filter(|it| it.cause.is_some()).count(), 1);
+}
+
+#[test]
+fn i13_a_selector_works_over_the_whole_listing_that_the_kernel_held_itself() {
+    let mut world = World::new(Integrity::User);
+    world.platform.place("/data/big", b"more than all others").unwrap();
+    let list = |limit: u8| {
+        format!(
+            r#"{{"name":"fs_list","arguments":{{"path":"/data","after":"","limit":{limit}}},"hold":true}}"#
+        )
+    };
+    let largest = |number: u8| {
+        format!(
+            r#"{{"warrant":"fs_delete","arguments":{{"path":{{"$select":{number},"order":["max","size"],"take":"path"}}}},"uses":1}}"#
+        )
+    };
+    for limit in [2, 9] {
+        world.ask(&list(limit)).unwrap();
+    }
+    for number in [1, 2] {
+        assert_eq!(world.ask(&largest(number)).unwrap().0, Form::Nothing, "{number}");
+    }
+    world.ask(&read("/data/a.md")).unwrap();
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
+    world.ask(&delete("/data/big")).unwrap();
+    world.platform.place("/data/big", b"again").unwrap();
+    assert_eq!(world.ask(&delete("/data/big")).unwrap_err(), 301, "a page is not the listing");
+}
+
+#[test]
+fn i13_warrants_end_with_their_turn() {
+    let mut world = World::new(Integrity::User);
+    let warrant = r#"{"warrant":"fs_delete","arguments":{"path":"/data/a.md"},"uses":1}"#;
+    world.ask(warrant).unwrap();
+    world.task.end_turn(Err(Ended::Deadline));
+    world.ask(warrant).unwrap();
+    world.task.end_turn(Ok(()));
+    assert_eq!(world.ask(warrant).unwrap_err(), 307);
+    world.ask(&read("/data/a.md")).unwrap();
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
 }
 
 #[test]

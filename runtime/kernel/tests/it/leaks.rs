@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use spin::Mutex;
 use synapse_abi::reply::{Form, Frame, Mark};
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
+use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
@@ -41,6 +42,8 @@ impl World {
         let task = Task::new(Parts {
             id: 3,
             mark: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
+            lines: Vec::new(),
+            names: Arc::new(Mounts::default()),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             journal_room: 1 << 20,
             held_room: room,
@@ -157,6 +160,8 @@ fn a_denied_name_is_hidden_at_any_depth() {
     world.task = Task::new(Parts {
         id: 3,
         mark: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
+        lines: Vec::new(),
+        names: Arc::new(Mounts::default()),
         grant: Arc::new(Grant::parse(&grant).unwrap()),
         journal_room: 1 << 20,
         held_room: 1000,

@@ -14,10 +14,11 @@ use std::thread;
 
 use rustls::RootCertStore;
 use synapse_abi::reply::{Form, Frame};
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
+use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_primitives::Fault;
 use synapse_primitives::disk::{Disk, Screen};
@@ -224,6 +225,8 @@ impl World {
         let task = Task::new(Parts {
             id: 0,
             mark: Label::new(Integrity::User, mark, Origin::NONE),
+            lines: Vec::new(),
+            names: Arc::new(Mounts::default()),
             grant: Arc::new(Grant::parse(grant).unwrap()),
             journal_room: 0,
             held_room: HELD_BYTES,
