@@ -185,8 +185,11 @@ impl<P: Platform, S: Sink> Task<P, S> {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let (log, warrants) = (&mut *self.log.lock(), &mut self.warrants);
-        let opened = commit(verdict, log, warrants, &self.stores, self.platform.now_ms());
+        // The lock is for the record alone: the outcome takes it again.
+        let opened = {
+            let (mut log, warrants) = (self.log.lock(), &mut self.warrants);
+            commit(verdict, &mut *log, warrants, &self.stores, self.platform.now_ms())
+        };
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
             Ok(Opened::Minted(record)) => {
