@@ -19,7 +19,8 @@
 //!
 //! # Reading order
 //! [`Sentence`] writes any call or warrant, [`calls`] the ones with a type of
-//! their own, [`files`] what takes several calls; [`Turn`] is what comes in.
+//! their own, [`files`] what takes several calls, [`net`] requests; [`Turn`] is what
+//! comes in.
 //!
 //! Off WebAssembly there is no door; `testing::with_door` stands in for it, so
 //! a guest's logic is unit-tested on the host.
@@ -42,6 +43,7 @@ mod canonical;
 mod error;
 pub mod files;
 mod json;
+pub mod net;
 mod sentence;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;

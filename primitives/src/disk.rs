@@ -32,7 +32,7 @@ mod tree;
 mod undo;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
-use core::fmt;
+use core::{fmt, pin::Pin};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -49,7 +49,7 @@ use crate::{
     Fault, Platform,
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
-    platform::{Admits, Asker, Journal, Listing, Mode, Shown, Written},
+    platform::{Admits, Asker, Fetch, Fetched, Journal, Listing, Mode, Shown, Written},
     rest::{Creator, Index},
     state::Standing,
 };
@@ -71,6 +71,15 @@ pub trait Screen: Send + Sync {
     /// As [`Platform::ask`].
     fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
 }
+
+/// What fetches: the board's client.
+pub trait Net: Send + Sync {
+    /// As [`Platform::fetch`].
+    fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
+}
+
+/// An answer that is waited for.
+pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, Fault>> + Send + 'a>>;
 
 /// The screen of a disk that only undoes: nobody is there.
 struct Nobody;
@@ -173,6 +182,7 @@ pub struct Disk {
     listed: Mutex<Option<list::Listed>>,
     rest: Mutex<Index>,
     screen: Box<dyn Screen>,
+    net: Option<Box<dyn Net>>,
 }
 
 struct Held {
@@ -206,6 +216,12 @@ impl Disk {
     ) -> Result<Self, DiskError> {
         let keep = journal.map(|dir| begin(&dir, "journal")).transpose()?;
         Self::with(mounts, reserved, keep, screen, Keep::begin)
+    }
+
+    /// The same disk beside a network.
+    #[must_use]
+    pub fn with_net(self, net: Box<dyn Net>) -> Self {
+        Self { net: Some(net), ..self }
     }
 
     /// Serves the folders of a run that is over, for [`Disk::undo`] alone.
@@ -247,7 +263,7 @@ impl Disk {
         let unopened = |fault| DiskError::Unopened { what: String::from("journal"), fault };
         let keep = journal.map(|dir| keep(dir, folders)).transpose().map_err(unopened)?;
         let (listed, rest) = (Mutex::default(), Mutex::default());
-        Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen })
+        Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen, net: None })
     }
 
     /// The folders as a store knows them, and of these the ones that may be changed.
@@ -370,6 +386,13 @@ impl Platform for Disk {
 
     async fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
         self.screen.ask(question, asker)
+    }
+
+    async fn fetch(&self, request: Fetch<'_>) -> Result<Fetched, Fault> {
+        match &self.net {
+            Some(net) => net.fetch(request).await,
+            None => Err(Fault::Unsupported),
+        }
     }
 
     fn now_ms(&self) -> u64 {

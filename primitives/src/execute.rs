@@ -31,7 +31,8 @@ use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
 };
 
-use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform};
+use crate::fetch::{Reached, fetch, most};
+use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
 use crate::rest::{Creator, Names, Owner, Rest, Stamp};
 use crate::search::{Sight, search};
 
@@ -40,7 +41,7 @@ use crate::search::{Sight, search};
 pub struct Done {
     /// What the payload is.
     pub form: Form,
-    /// The payload, at most [`limits::REPLY`] bytes.
+    /// The payload, at most as many bytes as [`most`](crate::most()) says.
     pub payload: Vec<u8>,
     /// Bytes that the journal took.
     pub displaced: u64,
@@ -105,12 +106,13 @@ where
     P: Platform,
     F: Facts + Sync,
 {
+    let reached = Reached::default();
     let mut shown = Shown { authorized: &authorized, caller, label: Label::SYSTEM };
-    let result = run(&authorized, platform, facts, &mut shown).await.and_then(|done| {
-        let fits = done.payload.len() <= limits::REPLY;
+    let result = run(&authorized, platform, facts, &mut shown, &reached).await.and_then(|done| {
+        let fits = done.payload.len() <= most(authorized.call());
         if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
     });
-    let label = label(&authorized, facts, &result, shown.label);
+    let label = label(&authorized, facts, &result, shown.label, &reached);
     Labelled::new(result, label)
 }
 
@@ -150,8 +152,9 @@ fn label(
     facts: &impl Facts,
     result: &Result<Done, Fault>,
     shown: Label,
+    reached: &Reached,
 ) -> Label {
-    let source = source(authorized, result, shown);
+    let source = source(authorized, result, shown, reached);
     if result.is_ok() {
         // That a target or a parameter passed tells what it is; of a content it
         // tells only that it holds no fault.
@@ -166,7 +169,12 @@ fn label(
     }
 }
 
-fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>, shown: Label) -> Label {
+fn source(
+    authorized: &Authorized<'_>,
+    result: &Result<Done, Fault>,
+    shown: Label,
+    reached: &Reached,
+) -> Label {
     let origin = Origin::record(authorized.record());
     // A fault shows nothing, and what is not there may have been made or taken away by
     // any task under this grant.
@@ -190,6 +198,15 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>, shown: Labe
         // What is read out of a value has that value's label, joined like that of
         // every value named.
         Primitive::ValueRead | Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
+        // Without a network, what the board says is the kernel's own word.
+        Primitive::NetHttpGet | Primitive::NetHttpPost if *result == Err(Fault::Unsupported) => {
+            Label::SYSTEM
+        }
+        // What was sent may be what came back.
+        Primitive::NetHttpGet | Primitive::NetHttpPost => {
+            let own = authorized.terms().own.join(reached.secrecy());
+            Label::new(Integrity::Ingested, own, origin).join(authorized.justification())
+        }
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
         Primitive::ValuePick
@@ -203,8 +220,6 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>, shown: Labe
         | Primitive::ChannelGrant
         | Primitive::NetListen
         | Primitive::NetAccept
-        | Primitive::NetHttpGet
-        | Primitive::NetHttpPost
         | Primitive::ToolUse
         | Primitive::ToolCommit => match result {
             Err(Fault::Unsupported) => Label::SYSTEM,
@@ -218,6 +233,7 @@ async fn run<P, F>(
     platform: &P,
     facts: &F,
     shown: &mut Shown<'_, '_>,
+    reached: &Reached,
 ) -> Result<Done, Fault>
 where
     P: Platform,
@@ -303,6 +319,15 @@ where
             let bytes = rest.get(..length).unwrap_or(rest);
             Ok(Done::new(Form::Bytes, bytes.to_vec()))
         }
+        Primitive::NetHttpGet => {
+            let reply = fetch(call, None, platform, facts, reached).await?;
+            Ok(Done::new(Form::Bytes, reply))
+        }
+        Primitive::NetHttpPost => {
+            let content = content(call, 2, facts)?;
+            let reply = fetch(call, Some(&content), platform, facts, reached).await?;
+            Ok(Done::new(Form::Bytes, reply))
+        }
         Primitive::ValuePick
         | Primitive::ModelGenerate
         | Primitive::AgentSpawn
@@ -314,8 +339,6 @@ where
         | Primitive::ChannelGrant
         | Primitive::NetListen
         | Primitive::NetAccept
-        | Primitive::NetHttpGet
-        | Primitive::NetHttpPost
         | Primitive::ToolUse
         | Primitive::ToolCommit => Err(Fault::Unsupported),
     }
@@ -465,7 +488,10 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
     let mut bytes = Vec::new();
     // Few bytes of a sentence may name many held ones, more than there is room for.
     let mut add = |piece: &[u8]| {
-        bytes.try_reserve(piece.len()).map_err(|_| Fault::TooLarge)?;
+        let length = as_u64(bytes.len().saturating_add(piece.len()));
+        if length > WHOLE_BYTES || bytes.try_reserve(piece.len()).is_err() {
+            return Err(Fault::TooLarge);
+        }
         bytes.extend_from_slice(piece);
         Ok(())
     };
@@ -479,7 +505,7 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
 }
 
 /// The bytes of a held value, or the fault that it holds.
-fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
+pub(crate) fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
     let held = facts.held(number).ok_or(Fault::NoMatch)?;
     held.fault.map_or(Ok(held.bytes), Err)
 }

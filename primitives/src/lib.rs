@@ -2,7 +2,7 @@
 //!
 //! A call that passed the door ends in one method of [`Platform`]. The trait
 //! is the whole width of the hole between a guest and the world, so it is kept
-//! narrow: file verbs, one clock, one console. Two boards' worth of it live
+//! narrow: file verbs, one clock, one console, one request. Two boards' worth of it live
 //! here, the host's `disk` and the tests' [`memory`], and every behaviour
 //! they share is asserted against both by one table.
 //!
@@ -32,6 +32,7 @@ compile_error!("the disk needs openat2: build feature `cap-std` for Linux only")
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod disk;
 pub mod execute;
+mod fetch;
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod journal;
 pub mod memory;
@@ -43,6 +44,7 @@ pub mod state;
 pub mod store;
 
 pub use execute::{Caller, Done, Executed, execute};
+pub use fetch::most;
 pub use platform::Platform;
 pub use state::Standing;
 pub use synapse_abi::code::Fault;

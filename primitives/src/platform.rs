@@ -17,9 +17,12 @@
 //! Which path a task may name (gate 4), and what a label at rest is to a grant (`execute`).
 
 use alloc::{string::String, vec::Vec};
+use core::fmt;
 use core::future::Future;
+use core::net::IpAddr;
 
 use memchr::memmem;
+use synapse_boundary::url::Url;
 use synapse_boundary::{Integrity, State};
 
 use crate::{
@@ -47,10 +50,11 @@ pub const KEPT_PREFIX: &str = ".synapse-kept-";
 /// The bytes a file name may have at most.
 pub const NAME_BYTES: usize = 255;
 
-/// The bytes of a file that is taken into memory whole, to be edited or searched.
+/// The bytes of what is taken into memory whole: a file to be edited or searched, a
+/// content put together.
 pub const WHOLE_BYTES: u64 = 1 << 26;
 
-/// What a board gives the primitives: files, a clock and a screen.
+/// What a board gives the primitives: files, a clock, a screen and the network.
 ///
 /// Every method answers with the [`Fault`] that names the first thing found in
 /// the way; what it says of one method holds for all that take a path:
@@ -171,6 +175,20 @@ pub trait Platform: Send + Sync {
         asker: Asker,
     ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
 
+    /// Sends one request to where its URL says, and reads one answer.
+    ///
+    /// A name is resolved once. `admits` is asked for every address that it has,
+    /// before anything is sent to any; one `false` and nothing is. Nothing is
+    /// followed, remembered or unpacked. The default is a board without a network.
+    ///
+    /// # Errors
+    /// `Unsupported` on a board without a network; `NotFound` for a name without an
+    /// address, `Address`, `Closed`, `TimedOut`, `Cancelled`, `Unproven`, `BadAnswer`,
+    /// `ReplyTooLarge`, `Io`.
+    fn fetch(&self, _: Fetch<'_>) -> impl Future<Output = Result<Fetched, Fault>> + Send {
+        async { Err(Fault::Unsupported) }
+    }
+
     /// Milliseconds since the start of 1970, UTC.
     fn now_ms(&self) -> u64;
 
@@ -238,6 +256,38 @@ pub struct Asker {
     pub record: u64,
     /// The integrity of everything that the question may come from.
     pub integrity: Integrity,
+}
+
+/// One request.
+#[derive(Clone, Copy)]
+pub struct Fetch<'a> {
+    /// Where to, and what is asked for.
+    pub url: Url<'a>,
+    /// Names in lower case, none of which says where the request goes or ends.
+    pub headers: &'a [(String, String)],
+    /// What a POST sends; without it this is a GET.
+    pub content: Option<&'a [u8]>,
+    /// Bytes that the answer's body may have.
+    pub most: usize,
+    /// Whether an address may be connected to.
+    pub admits: &'a (dyn Fn(IpAddr) -> bool + Sync),
+}
+
+impl fmt::Debug for Fetch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetch").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// An answer from the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Its status.
+    pub status: u16,
+    /// Its headers, as they came.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// Its body, as it came but for its framing.
+    pub body: Vec<u8>,
 }
 
 /// What a write did.

@@ -42,6 +42,10 @@ pub const USES: u8 = 64;
 pub const REPLY: usize = 1 << 20;
 /// Bytes of a guest's answer at the end of its turn.
 pub const ANSWER: usize = 1 << 20;
+/// Headers that one request may carry.
+pub const HEADERS: usize = 64;
+/// Bytes of what comes from the network under `hold`; else [`REPLY`] holds.
+pub const FETCH: usize = 4 << 20;
 /// Entries of one `fs_list` reply.
 pub const LIST: u64 = 1000;
 /// Hits of one `fs_search` reply.

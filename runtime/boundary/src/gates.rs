@@ -24,6 +24,7 @@ use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 use crate::answer::{Answer, State};
 use crate::capability::Table;
 use crate::cite::Names;
+use crate::headers::headers;
 use crate::label::{Integrity, Label, Mark, Secrecy};
 use crate::parse::parse;
 use crate::path::NormalPath;
@@ -356,7 +357,7 @@ struct Granted<'a, 's> {
 struct Justified<'a, 's, C> {
     asked: &'a Asked<'s>,
     targets: Targets<'s>,
-    /// The arguments of a call, which a connector's entry may limit.
+    /// The arguments or headers of a call, which are inside limits.
     arguments: Option<&'s str>,
     cover: C,
 }
@@ -577,8 +578,10 @@ fn located(
             Target::Path(path) => scope.check(path, argument.needs)?,
             // Compared together with the port that follows.
             Target::Host(_) => {}
-            Target::Url(_) | Target::Port(_) => {
+            Target::Port(_) => terms = scope.check_net(&place(asked.primitive, targets)?)?,
+            Target::Url(_) => {
                 terms = scope.check_net(&place(asked.primitive, targets)?)?;
+                arguments.map_or(Ok(()), |json| headers(json, facts).map(drop))?;
             }
             Target::Name(_) => {
                 let tool = entry(targets, scope).ok_or(Refusal::OutOfScope)?;

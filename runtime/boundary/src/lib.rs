@@ -6,7 +6,7 @@
 //! before anyone can see it.
 //!
 //! # Reading order
-//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`],
+//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], [`headers`],
 //! [`cite`], [`select`], [`link`] and [`warrant`], then [`gates`] (all four, in order), then
 //! [`record`] (commit) and [`mod@answer`].
 //!
@@ -25,6 +25,7 @@ pub mod answer;
 pub mod capability;
 pub mod cite;
 pub mod gates;
+pub mod headers;
 pub mod label;
 pub mod link;
 mod parse;

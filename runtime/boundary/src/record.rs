@@ -13,6 +13,7 @@
 //! What a record looks like, and where it is kept (`synapse-kernel`).
 
 use alloc::borrow::ToOwned;
+use core::net::IpAddr;
 
 use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Harm, Primitive, Type};
@@ -21,9 +22,10 @@ use crate::answer::{Said, State};
 use crate::gates::{Facts, Finding, InScope, Question, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
-use crate::scope::{Rights, Scope, Terms};
+use crate::scope::{Place, Rights, Scope, Terms};
 use crate::sentence::{Call, Sentence, Warrant};
-use crate::target::{Target, targets};
+use crate::target::{Target, method, targets};
+use crate::url::Url;
 use crate::warrant::Warrants;
 
 /// What keeps the records of a run.
@@ -223,6 +225,26 @@ impl<'s> Authorized<'s> {
             Target::Path(path) => Some(path),
             Target::Url(_) | Target::Host(_) | Target::Port(_) | Target::Name(_) => None,
         }
+    }
+
+    /// Its target, if that is a URL.
+    #[must_use]
+    pub fn url(&self) -> Option<Url<'_>> {
+        match &self.passed.targets {
+            [Some(Target::Url(url)), _] => Url::parse(url).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether its URL's host may be connected to at this address, which then has
+    /// these compartments. What gate 3 let pass because the host is cleared for it,
+    /// the address must be cleared for too.
+    #[must_use]
+    pub fn reaches(&self, address: IpAddr) -> Option<Secrecy> {
+        let place = Place::of(&self.url()?, method(self.call.primitive()));
+        let terms = self.passed.scope.check_resolved(address, &place).ok()?;
+        let relied = self.justification.secrecy.meet(self.passed.terms.clear);
+        relied.is_within(terms.clear).then_some(terms.own)
     }
 
     /// What the entries that cover its target say.

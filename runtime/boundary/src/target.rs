@@ -122,17 +122,18 @@ pub(crate) fn entry<'a>(targets: &Targets<'_>, scope: &'a Scope) -> Option<&'a T
     }
 }
 
+/// How a primitive that names a URL uses the network.
+pub(crate) fn method(primitive: Primitive) -> Method {
+    if primitive == Primitive::NetHttpPost { Method::Post } else { Method::Get }
+}
+
 /// Where on the network a call goes.
 pub(crate) fn place<'a>(
     primitive: Primitive,
     targets: &'a Targets<'_>,
 ) -> Result<Place<'a>, Refusal> {
     match targets {
-        [Some(Ok(Target::Url(url))), None] => {
-            let post = primitive == Primitive::NetHttpPost;
-            let method = if post { Method::Post } else { Method::Get };
-            Ok(Place::of(&Url::parse(url)?, method))
-        }
+        [Some(Ok(Target::Url(url))), None] => Ok(Place::of(&Url::parse(url)?, method(primitive))),
         [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
             Ok(Place { host: Host::parse(host)?, port: *port, method: Method::Listen, path: None })
         }

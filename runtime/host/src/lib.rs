@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`store`], [`undo`], [`gc`].
+//! [`console`], [`net`], [`store`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -25,6 +25,7 @@ mod input;
 pub mod load;
 pub mod locks;
 pub mod log;
+pub mod net;
 pub mod render;
 pub mod run;
 pub mod store;

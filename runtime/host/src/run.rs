@@ -39,6 +39,7 @@ use crate::human::Human;
 use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
+use crate::net::Client;
 use crate::render::Terminal;
 use crate::store::{self, Labels};
 
@@ -224,10 +225,13 @@ where
     };
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
+        .enable_io()
         .enable_time()
         .build()
         .map_err(|why| cannot("start the executor", &run_dir, &why))?;
     let finished = executor.block_on(run.turn(&engine, &program));
+    // A resolver that hangs hears of no cancellation; nobody waits for it.
+    executor.shutdown_background();
     let records = finished.log.lock().next();
     let unkept = labels.end(&disk.rest()).err().map(|why| {
         format!(
@@ -443,7 +447,10 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         cancel: Arc::clone(&options.cancel),
         patience: options.patience,
     };
+    let client = Client::new(Arc::clone(&options.cancel))
+        .map_err(|why| RunError(format!("cannot make the network's client: {why}")))?;
     Disk::new(mounts, &own, Some(journal), Box::new(console))
+        .map(|disk| disk.with_net(Box::new(client)))
         .map_err(|why| RunError(why.to_string()))
 }
 

@@ -124,8 +124,9 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             "use a shorter path",
         ),
         Refusal::OverLimit => advice(
-            "an argument is missing, or outside the limit that the grant sets for it",
-            "stay inside the limit, or widen it in the grant",
+            "an argument is missing or outside the limit that the grant sets for it, or a header \
+             is one that no request may carry",
+            "stay inside the limit, widen it in the grant, or leave the header out",
         ),
         Refusal::NoPlace => advice(
             "the held value is no URL or host in its canonical spelling",
@@ -207,7 +208,15 @@ pub const fn fault(fault: Fault) -> Advice {
         ),
         Fault::Address => advice(
             "the name resolved to an address that the grant does not cover",
-            "name the address or its network in `hosts`, if it is meant",
+            "name the address or its network in `hosts`, cleared for what is sent, if it is meant",
+        ),
+        Fault::Unproven => advice(
+            "the other end did not prove that it is the host of the URL",
+            "check the host's certificate; there is no way around it",
+        ),
+        Fault::BadAnswer => advice(
+            "the other end's answer is not whole, plain HTTP",
+            "ask who runs it; nothing of the answer was kept",
         ),
     }
 }

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_abi::limits::{LIST, REPLY};
+use synapse_abi::limits::LIST;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
 use synapse_boundary::cite::Bearer;
@@ -30,7 +30,7 @@ use synapse_boundary::{
     Reply, Request, Table, TurnEnd, Verdict, Warrants, commit, decide,
 };
 use synapse_primitives::rest::Creator;
-use synapse_primitives::{Caller, Executed, Platform, execute};
+use synapse_primitives::{Caller, Executed, Platform, execute, most};
 
 use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{self, Door, Ended};
@@ -453,7 +453,7 @@ fn charge(call: &Call<'_>) -> usize {
             Form::Bytes | Form::Json => usize::MAX,
         },
     };
-    asked.min(REPLY)
+    asked.min(most(call))
 }
 
 impl<P> Names for Stores<P> {

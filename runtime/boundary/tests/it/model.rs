@@ -124,7 +124,12 @@ fn label(world: &World, sentence: &Sentence, row: &Row, stamp: Stamp) -> Option<
 fn scope(world: &World, sentence: &Sentence, row: &Row) -> Result<(), u16> {
     match row.name {
         "model_generate" | "agent_spawn" => Err(401),
-        "net_listen" | "net_http_get" | "net_http_post" => net(world, sentence, row).map(drop),
+        "net_listen" => net(world, sentence, row).map(drop),
+        "net_http_get" | "net_http_post" => {
+            net(world, sentence, row)?;
+            let call = matches!(sentence.form, Form::Call { .. });
+            (!call || headers(world, sentence)).then_some(()).ok_or(407)
+        }
         "tool_use" | "tool_commit" => tool(world, sentence, row),
         _ => row.arguments.iter().enumerate().try_for_each(|(place, argument)| {
             let path = world.path(sentence, row, place);
@@ -167,6 +172,24 @@ fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<u64, u16> {
             && (path.is_none() || entry.paths.iter().any(below))
     });
     covering.map(|entry| entry.clear).reduce(|sum, clear| sum | clear).ok_or(401)
+}
+
+/// Whether no header moves the request, its end or its meaning, and each is one line.
+fn headers(world: &World, sentence: &Sentence) -> bool {
+    let Some(Json::Object(members)) = sentence.argument(1) else { return false };
+    let names: Vec<_> = members.iter().map(|(name, _)| name.to_lowercase()).collect();
+    let sound = |(name, (_, value)): (&String, &(_, Json))| {
+        let dashed = name.replace('_', "-");
+        let moves = names::FRAMING.contains(&&*dashed)
+            || ["proxy-", "x-forwarded-", "x-original-"].iter().any(|s| dashed.starts_with(s));
+        let once = names.iter().filter(|other| *other == name).count() == 1;
+        let token = !name.is_empty() && name.chars().all(|c| names::TOKEN.contains(c));
+        let line = world.read(value).is_some_and(|text| {
+            text.trim() == text && text.chars().all(|c| c.is_ascii() && !c.is_ascii_control())
+        });
+        token && once && !moves && line
+    };
+    names.iter().zip(members).all(sound)
 }
 
 /// Whether an entry names the verb for this primitive, with these arguments.

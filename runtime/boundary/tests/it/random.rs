@@ -13,6 +13,19 @@ use crate::world::{
     Flaw, Form, Handle, Json, Limit, NetEntry, Sentence, Stamp, ToolEntry, Value, World,
 };
 
+/// Names of headers that a request may carry, each once.
+const HEADERS: &[&str] =
+    &["accept", "Accept", "range", "x-a", "$x", "authorization", "cookie", "tea", "x-hosts"];
+
+/// Names of headers that it may not carry.
+const WRONG_HEADERS: &[&str] = &[
+    "Host", "te", "Content_Length", "x-forwarded-for", "X-HTTP-Method-Override", "_method",
+    "proxy-authorization", "a b", "a:", "", "a\u{e9}",
+];
+
+/// Texts that are no value of a header.
+const WRONG_LINES: &[&str] = &[" x", "x\r\nhost: a", "a\u{e9}", "\0", "x\t"];
+
 /// Paths that are normal, sound and often granted.
 const PATHS: &[&str] =
     &["/data/x", "/data/a/x", "/data/out/y.md", "/data/SOUL.md", "/data/.GIT/x", "/home/x"];
@@ -296,6 +309,7 @@ impl Random {
             }
             Type::Name if argument.name == "tool" => Json::Text(self.pick(TOOLS).into()),
             Type::Name => Json::Text(self.pick(&["librarian", "a-b_9"]).into()),
+            Type::Json if argument.name == "headers" && !self.one_in(8) => self.headers(),
             Type::Json => self.object(if warrant { Json::Select } else { Json::Held }),
             Type::Literal => self.object(|_| Json::Bare("null")),
             Type::Selector => Json::Select(self.number()),
@@ -334,6 +348,20 @@ impl Random {
                 _ => {}
             }
             members.push((key, value));
+        }
+        Json::Object(members)
+    }
+
+    fn headers(&mut self) -> Json {
+        let mut members = Vec::new();
+        for _ in 0..self.below(3) {
+            let value = match self.below(16) {
+                0 => Json::Held(self.number()),
+                1 => Json::Text(self.pick(WRONG_LINES).into()),
+                _ => Json::Text(self.pick(&["text/html, */*", "", "x\"y"]).into()),
+            };
+            let names = if self.one_in(8) { WRONG_HEADERS } else { HEADERS };
+            members.push((self.pick(names), value));
         }
         Json::Object(members)
     }

@@ -222,7 +222,8 @@ impl World {
         self.read(sentence.argument(place)?)
     }
 
-    fn read<'a>(&'a self, value: &'a Json) -> Option<&'a str> {
+    /// The text of a value, literal or held.
+    pub(crate) fn read<'a>(&'a self, value: &'a Json) -> Option<&'a str> {
         match value {
             Json::Text(text) => Some(text),
             Json::Held(number) => {

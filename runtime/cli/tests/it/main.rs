@@ -13,6 +13,7 @@ mod guest;
 mod help;
 mod kill;
 mod locks;
+mod net;
 mod new;
 mod redteam;
 mod run;

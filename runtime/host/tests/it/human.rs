@@ -51,6 +51,7 @@ fn asking() -> Asking {
                  rights = [\"delete\"]\n";
     let keeps = Arc::<Keeps>::default();
     let task = Task::new(Parts {
+        run: [0; 32],
         id: 0,
         mark: Label::new(Integrity::Ingested, Secrecy::NONE, Origin::NONE),
         lines: Vec::new(),
