@@ -96,7 +96,7 @@ fn each(
             }
         }
     }
-    let mut told = format!("{done} files");
+    let mut told = format!("{done} {}", if done == 1 { "file" } else { "files" });
     for (why, count) in left {
         told.push_str(&format!(", {count} left: {why}"));
     }

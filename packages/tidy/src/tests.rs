@@ -206,7 +206,7 @@ fn all_leave_is_asked_for_before_anything_is_done() {
     assert_eq!(
         done.said,
         "wrote /data/notes.md\ndeleted /data/a.md\ndeleted /data/logs/big.log\n\
-         deleted the files in /data/logs: 1 files\n"
+         deleted the files in /data/logs: 1 file\n"
     );
     let left: Vec<_> = done.files.keys().collect();
     assert_eq!(left, ["/data/keep.md", "/data/logs/deep/huge.log", "/data/notes.md"]);
@@ -228,7 +228,7 @@ fn old_files_move_and_younger_and_deeper_ones_stay() {
     let done = run("archive logs older than 30 days into old/logs; archive a.md into old");
     assert_eq!(
         done.said,
-        "moved the old files of /data/logs into /data/old/logs: 1 files\n\
+        "moved the old files of /data/logs into /data/old/logs: 1 file\n\
          moved /data/a.md to /data/old/a.md\n"
     );
     for path in ["/data/old/logs/big.log", "/data/old/a.md", "/data/logs/small.log"] {
