@@ -34,7 +34,7 @@ use synapse_primitives::{Executed, Platform, execute};
 use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
-use crate::record::{Durability, Event, Kind, Log, Sink, tag};
+use crate::record::{Durability, Event, Kind, Log, Sink, is_held, tag};
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -220,8 +220,8 @@ impl<P: Platform, S: Sink> Task<P, S> {
             }
             Err(_) => return Err(Fault::NoRecord.number()),
         };
-        let (record, hold) = (authorized.record(), authorized.call().hold());
-        let primitive = authorized.call().primitive();
+        let (record, primitive) = (authorized.record(), authorized.call().primitive());
+        let hold = is_held(authorized.call());
         let room = charge(authorized.call());
         let origin = hold.then(|| Origin::of(&authorized)).flatten();
         let executed = execute(authorized, &*self.platform, &self.stores).await;
@@ -429,8 +429,8 @@ fn charge(call: &Call<'_>) -> usize {
             usize::try_from(length).unwrap_or(usize::MAX)
         }
         _ => match call.primitive().row().reply {
-            Form::Nothing | Form::Handle | Form::Held => 0,
-            Form::Bytes | Form::Json => usize::MAX,
+            Form::Nothing | Form::Handle => 0,
+            Form::Bytes | Form::Json | Form::Held => usize::MAX,
         },
     };
     asked.min(REPLY)
