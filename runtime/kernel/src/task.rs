@@ -35,6 +35,7 @@ use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
 use crate::record::{Durability, Event, Kind, Log, Sink, is_held, tag};
+use crate::sources::stands;
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -63,6 +64,8 @@ pub struct Crossing<'a> {
     pub mark: Integrity,
     /// Whether the reply is held.
     pub held: bool,
+    /// Whether it asked for a warrant, not for the call itself.
+    pub warrant: bool,
 }
 
 /// Told of every crossing.
@@ -302,6 +305,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             bytes,
             mark: self.mark.label().integrity,
             held,
+            warrant: seen.warrant,
         });
     }
 }
@@ -320,16 +324,27 @@ impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
 struct Seen<'s> {
     primitive: Option<Primitive>,
     target: &'s str,
+    warrant: bool,
 }
 
 impl<'s> Seen<'s> {
     fn of(verdict: &Verdict<'_>, raw: &'s [u8]) -> Self {
-        let target = verdict.call().and_then(|call| {
-            let named = matches!(call.argument(0), Argument::Text(_));
-            let target = raw.get(call.range(0)).filter(|_| named)?;
-            Some(str::from_utf8(target).ok()?.trim_matches('"'))
-        });
-        Self { primitive: verdict.primitive(), target: target.unwrap_or_default() }
+        let primitive = verdict.primitive();
+        let target = match (verdict.call(), primitive) {
+            (Some(call), _) => {
+                let named = matches!(call.argument(0), Argument::Text(_));
+                raw.get(call.range(0)).filter(|_| named)
+            }
+            (None, Some(primitive)) => {
+                let first = primitive.row().arguments.first();
+                let sentence = str::from_utf8(raw).ok();
+                sentence.and_then(|raw| Some(stands(raw, first?.name)?.as_bytes()))
+            }
+            (None, None) => None,
+        };
+        let target = target.and_then(|target| str::from_utf8(target).ok()).unwrap_or_default();
+        let warrant = verdict.call().is_none() && primitive.is_some();
+        Self { primitive, target: target.trim_matches('"'), warrant }
     }
 }
 
