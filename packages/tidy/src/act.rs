@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use synapse_guest::abi::code::Fault;
+use synapse_guest::abi::code::{Fault, Refusal};
 use synapse_guest::calls::{self, Entry, EntryKind, Mode};
 use synapse_guest::{Error, Selector, files};
 
@@ -21,11 +21,17 @@ pub(crate) fn delete(path: &str) -> Result<(), Error> {
     say(&format!("deleted {path}"))
 }
 
-/// Deletes what is meant, and says its name without having seen it.
-pub(crate) fn delete_selected(selector: &Selector) -> Result<(), Error> {
-    let path = calls::value_pick(selector)?;
-    calls::fs_delete(path)?;
-    calls::console_write(&["deleted ".into(), path.into(), "\n".into()])
+/// Deletes the largest file of a folder, and says its name without having seen it.
+pub(crate) fn delete_largest(folder: &str, largest: &Selector) -> Result<(), Error> {
+    let path = calls::value_pick(largest)?;
+    match calls::fs_delete(path) {
+        Ok(()) => calls::console_write(&["deleted ".into(), path.into(), "\n".into()]),
+        // The leave is for the one that the selector finds.
+        Err(why @ Error::Refused(Refusal::Destructive)) => say(&format!(
+            "could not delete the largest file in {folder}: {why}; no single file is the largest"
+        )),
+        Err(why) => Err(why),
+    }
 }
 
 /// Deletes the files that stand in a folder.

@@ -39,7 +39,7 @@ pub(crate) fn prepare(step: &Step) -> Result<Act<'_>, Error> {
             // "file" is a word of the phrase: the human's line names it.
             let largest = Selector::take(listing, "path").equal("kind", "file").max("size");
             warrant::fs_delete(&largest).mint()?;
-            Box::new(move || act::delete_selected(&largest))
+            Box::new(move || act::delete_largest(folder, &largest))
         }
         // A move to a free name displaces nothing: its record undoes it.
         Step::Archive { from, into } => Box::new(|| act::archive(from, into)),
