@@ -26,7 +26,9 @@ use synapse_abi::code::Fault;
 use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_abi::reply::Form;
+use synapse_boundary::select::{Taken, resolve};
 use synapse_boundary::sentence::{Argument, Piece};
+use synapse_boundary::target::Target;
 use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
 };
@@ -195,9 +197,12 @@ fn source(
         }
         // A line that the human typed, or that they did not.
         Primitive::ConsoleAsk => Label::new(Integrity::User, Secrecy::PROMPT, origin),
-        // What is read out of a value has that value's label, joined like that of
+        // What is taken out of a value has that value's label, joined like that of
         // every value named.
-        Primitive::ValueRead | Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
+        Primitive::ValueRead
+        | Primitive::ValuePick
+        | Primitive::ConsoleWrite
+        | Primitive::ClockRead => Label::SYSTEM,
         // Without a network, what the board says is the kernel's own word.
         Primitive::NetHttpGet | Primitive::NetHttpPost if *result == Err(Fault::Unsupported) => {
             Label::SYSTEM
@@ -209,8 +214,7 @@ fn source(
         }
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
-        Primitive::ValuePick
-        | Primitive::ModelGenerate
+        Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait
         | Primitive::ChannelCreate
@@ -328,8 +332,8 @@ where
             let reply = fetch(call, Some(&content), platform, facts, reached).await?;
             Ok(Done::new(Form::Bytes, reply))
         }
-        Primitive::ValuePick
-        | Primitive::ModelGenerate
+        Primitive::ValuePick => pick(call, facts),
+        Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait
         | Primitive::ChannelCreate
@@ -342,6 +346,29 @@ where
         | Primitive::ToolUse
         | Primitive::ToolCommit => Err(Fault::Unsupported),
     }
+}
+
+/// Takes what a selector means, as a warrant would find it: of a listing only if
+/// the page is all of it.
+fn pick(call: &Authorized<'_>, facts: &impl Facts) -> Result<Done, Fault> {
+    let arguments = (call.call().argument(0), call.call().argument(1));
+    let (Argument::Held(number), Argument::Selector(selector)) = arguments else {
+        return Err(Fault::NoMatch);
+    };
+    let bytes = value(facts, number)?;
+    let listing = facts.held(number).and_then(|held| held.reply_of);
+    let listing = listing.filter(|reply| reply.primitive == Primitive::FsList);
+    let directory = match listing.map(|reply| (reply.is_whole, reply.target)) {
+        None => None,
+        Some((true, Target::Path(path))) => Some(path.as_str()),
+        Some(_) => return Err(Fault::NoMatch),
+    };
+    let taken = match resolve(selector, bytes, directory) {
+        Some(Taken::Text(text)) => text.into_owned(),
+        Some(Taken::Json(json)) => json.into(),
+        None => return Err(Fault::NoMatch),
+    };
+    Ok(Done::new(Form::Bytes, taken.into_bytes()))
 }
 
 async fn list<P: Platform, F: Facts + Sync>(

@@ -49,7 +49,9 @@ fn change_on(platform: &impl Platform, change: Change, journal: Journal) -> Resu
     match change {
         Change::Write(mode) => now(platform.write(path, b"new", mode, journal)).map(|_| ()),
         Change::Edit => now(platform.edit(path, b"1", b"2", journal)).map(|_| ()),
-        Change::Move => now(platform.rename(path, "/data/moved", journal, &|_, _| true)),
+        Change::Move => now(platform.rename(path, "/data/moved", journal, &|_, _| {
+            Some(synapse_primitives::rest::Names::NONE)
+        })),
         Change::Delete => now(platform.remove(path, journal, &|_| true)).map(|_| ()),
     }
 }

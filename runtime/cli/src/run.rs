@@ -199,6 +199,7 @@ fn call(crossing: &Crossing<'_>) -> Value {
             Integrity::Ingested => "ingested",
         },
         "held": crossing.held,
+        "warrant": crossing.warrant,
     })
 }
 
@@ -272,6 +273,7 @@ mod tests {
             bytes: 0,
             mark: Integrity::User,
             held: false,
+            warrant: false,
         };
         assert_eq!(call(&refused)["gate"], 4);
     }

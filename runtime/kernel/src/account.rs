@@ -4,7 +4,7 @@
 //! that raised the mark, and what came of it, so that a person sees why.
 //!
 //! # Not here
-//! What a code means ([`explain`]). Asking anew with today's grant
+//! What a code means ([`explain`]). Where arguments came from (`sources`). Asking anew with today's grant
 //! (`synapse_boundary::examine`).
 
 use alloc::borrow::ToOwned;
@@ -12,9 +12,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_boundary::{Said, Secrecy};
+use synapse_abi::code::Refusal;
+use synapse_abi::registry::Role;
+use synapse_boundary::sentence::Sentence;
+use synapse_boundary::{Said, Secrecy, parse};
 
 use crate::record::{Kind, tag};
+use crate::sources::{Source, is_held, sources};
 use crate::verify::{Broken, Reader, Record};
 use crate::{explain, render, words};
 
@@ -29,6 +33,10 @@ pub struct Account<'a> {
     pub outcome: Option<Record<'a>>,
     /// The decisions that brought in what justified it.
     pub origins: Vec<Record<'a>>,
+    /// The warrant, the confirmation or the approval that covers it.
+    pub cause: Option<Record<'a>>,
+    /// Its arguments, in order.
+    pub arguments: Vec<Source<'a>>,
 }
 
 /// Why there is no account.
@@ -76,7 +84,9 @@ impl<'a> Account<'a> {
         let origins = origins
             .chunks_exact(8)
             .filter_map(|bytes| get(u64::from_le_bytes(bytes.try_into().ok()?)));
-        Ok(Self { decision, answer, outcome, origins: origins.collect() })
+        let (origins, cause) = (origins.collect(), decision.cause.and_then(get));
+        let arguments = sources(&decision, &records);
+        Ok(Self { decision, answer, outcome, origins, cause, arguments })
     }
 
     /// What each gate said, 1 to 4.
@@ -128,6 +138,10 @@ impl<'a> Account<'a> {
         if let Some(target) = record.field(tag::TARGET) {
             say("target", &render::escape(target));
         }
+        for (number, source) in self.arguments.iter().enumerate() {
+            let told = format!("{}: {}", source.name, source.told());
+            say(if number == 0 { "from" } else { "" }, &told);
+        }
         let gates = words::GATES.iter().skip(1).zip(self.gates());
         for (number, (name, finding)) in gates.enumerate() {
             let told = match (finding, advice) {
@@ -141,14 +155,14 @@ impl<'a> Account<'a> {
             say(if number == 0 { "gates" } else { "" }, &format!("{name:<11}{told}"));
         }
         say("because", &label(record));
-        if let Some(cause) = record.cause {
-            say("by", &format!("record #{cause}"));
-        }
         for (number, origin) in self.origins.iter().enumerate() {
             say(if number == 0 { "read in" } else { "" }, &words::record(origin));
         }
         if let Some(answer) = &self.answer {
             say("answered", &words::record(answer));
+        }
+        if let Some(cause) = self.cause.filter(|cause| cause.kind != Kind::Answer) {
+            say("rests on", &words::record(&cause));
         }
         match &self.outcome {
             Some(outcome) => say("came to", &words::record(outcome)),
@@ -165,7 +179,58 @@ impl<'a> Account<'a> {
             Some(advice) => say("to pass", advice.remedy),
             None => {}
         }
+        for way in self.ways() {
+            say("", &way);
+        }
         lines
+    }
+
+    /// What else would have made a refused call pass, with the records that it
+    /// would have been about.
+    #[must_use]
+    pub fn ways(&self) -> Vec<String> {
+        let mut ways = Vec::new();
+        let Some(refusal) = Refusal::from_number(self.decision.code) else { return ways };
+        let read = |record: &&Record<'_>| record.kind == Kind::Decision && !is_held(record);
+        let first = self.origins.iter().find(read);
+        let stopped = matches!(
+            refusal,
+            Refusal::Destructive | Refusal::Irreversible | Refusal::NotCleared | Refusal::Declined
+        );
+        if let Some(warrant) = self.warrant().filter(|_| stopped) {
+            let before =
+                first.map_or(String::new(), |record| format!(" before #{}", record.sequence));
+            let warrant = render::escape(warrant);
+            ways.push(format!("or ask{before}, if the human's line names the target: {warrant}"));
+        }
+        if let Some(first) = first.filter(|_| stopped || refusal == Refusal::Tainted) {
+            let name = first.primitive.map_or("", |primitive| primitive.row().name);
+            ways.push(format!(
+                "or hold what #{} {name} brought, and pass it on unread",
+                first.sequence
+            ));
+        }
+        let pattern =
+            |source: &Source<'_>| source.role == Role::Target && source.value.ends_with("*\"");
+        if refusal == Refusal::NotCited && self.arguments.iter().any(pattern) {
+            ways.push("or ask for one name that the line has, instead of a pattern".to_owned());
+        }
+        ways
+    }
+
+    /// The warrant that would cover the call; none where its primitive takes none or
+    /// a target is not spelled out.
+    fn warrant(&self) -> Option<String> {
+        let row = self.decision.primitive?.row();
+        let targets = self.arguments.iter().filter(|source| source.role == Role::Target);
+        let targets: Vec<_> =
+            targets.map(|source| format!("\"{}\":{}", source.name, source.value)).collect();
+        let text = format!(
+            "{{\"warrant\":\"{}\",\"arguments\":{{{}}},\"uses\":1}}",
+            row.name,
+            targets.join(",")
+        );
+        matches!(parse(text.as_bytes()), Ok(Sentence::Warrant(_))).then_some(text)
     }
 }
 

@@ -63,41 +63,48 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         ),
         Refusal::Destructive => advice(
             "it cannot be taken back, and the task had read something from outside by then",
-            "do it before anything is read, ask for a warrant by then, hold instead of reading, or run \
-             it where a human can say yes",
+            "do it, or ask for a warrant, before anything is read; hold what is read, since what is \
+             not released leaves no mark; or run it where a human can say yes",
         ),
         Refusal::Protected => advice(
             "the name tells tools or agents what to do, and the task had read something from \
              outside by then",
-            "write it before anything is read, under another name, or where a human can say yes",
+            "write it before anything is read, or under another name; no warrant covers it, a \
+             human's yes to its content does",
         ),
         Refusal::Irreversible => advice(
             "the journal has no room for what this would displace, so it could not be undone",
-            "free the journal, or do it before anything is read",
+            "free the journal (`synapse gc`), or do it, or ask for a warrant, before anything is read",
         ),
         Refusal::NotCleared => advice(
             "it would carry compartments to a place that is not cleared for them",
-            "add them to `clear` of that entry in the grant, if that place may know them",
+            "add them to `clear` of that entry in the grant, if that place may know them; or ask for \
+             a warrant before anything is read, which covers `prompt` and `files`",
         ),
         Refusal::Tainted => advice(
             "a warrant is minted only before anything from outside is read",
-            "ask for it at the beginning of the turn",
+            "ask for it at the beginning of the turn; what must be looked at first, hold",
         ),
         Refusal::NotCited => advice(
-            "no line that the human typed names the target",
-            "name it in the task, as a whole word",
+            "no line that the human typed names the target, or, for a pattern or a selector, not \
+             with its verb",
+            "name it in the task by its whole path; a bare name only where one file bears it, and \
+             `delete` or the like beside a pattern",
         ),
         Refusal::Spent => advice(
             "the words that name the target have paid for a warrant, or its uses are over",
-            "type it again, or let the agent ask for more uses at once",
+            "type them again in a new line, or ask once for all the uses, at most 64",
         ),
-        Refusal::Link => {
-            advice("the text has a link that nobody vouched for", "send the text without it")
-        }
+        Refusal::Link => advice(
+            "the text has a link that nobody vouched for",
+            "send it without the link, type the link in the task, or pass whole a held value \
+             whose source the task names",
+        ),
         Refusal::Declined => advice(
             "the human said no or nothing, or was asked enough: about this call before, or about \
              five, in this turn",
-            "leave it out, or explain it to the human first",
+            "leave it out, explain it to the human first, or name the target in the task, so that a \
+             warrant covers it",
         ),
         Refusal::Unsupported => advice(
             "nothing says enough about what such a warrant would let happen",

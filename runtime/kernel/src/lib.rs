@@ -16,6 +16,7 @@ pub mod record;
 pub mod render;
 pub mod replay;
 pub mod run;
+pub mod sources;
 pub mod task;
 pub mod verify;
 pub mod words;

@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use synapse_abi::code::{self, Refusal};
 use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
+use synapse_abi::reply::Form;
 use synapse_boundary::gates::Question;
 pub use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
@@ -222,7 +223,7 @@ impl<S: Sink> Recorder for Log<S> {
         now: u64,
     ) -> Result<u64, SinkFailed> {
         let asked = match (entry.call, entry.primitive) {
-            (Some(call), _) if call.hold() => Asked::Held,
+            (Some(call), _) if is_held(call) => Asked::Held,
             (Some(_), _) | (None, None) => Asked::Nothing,
             (None, Some(_)) => Asked::Warrant,
         };
@@ -269,6 +270,11 @@ impl<S: Sink> Recorder for Log<S> {
         };
         self.note(&event, now)
     }
+}
+
+/// Whether the reply of a call stays with the kernel.
+pub(crate) fn is_held(call: &Call<'_>) -> bool {
+    call.hold() || call.primitive().row().reply == Form::Held
 }
 
 /// What a record tells of a sentence beside its primitive.

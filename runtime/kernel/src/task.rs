@@ -36,7 +36,8 @@ use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
 use crate::names::{NameIndex, Renaming};
-use crate::record::{Durability, Event, Kind, Log, Sink, tag};
+use crate::record::{Durability, Event, Kind, Log, Sink, is_held, tag};
+use crate::sources::stands;
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -65,6 +66,8 @@ pub struct Crossing<'a> {
     pub mark: Integrity,
     /// Whether the reply is held.
     pub held: bool,
+    /// Whether it asked for a warrant, not for the call itself.
+    pub warrant: bool,
 }
 
 /// Told of every crossing.
@@ -233,8 +236,8 @@ impl<P: Platform, S: Sink> Task<P, S> {
             }
             Err(_) => return Err(Fault::NoRecord.number()),
         };
-        let (record, hold) = (authorized.record(), authorized.call().hold());
-        let primitive = authorized.call().primitive();
+        let (record, primitive) = (authorized.record(), authorized.call().primitive());
+        let hold = is_held(authorized.call());
         let (room, renaming) = (charge(authorized.call()), Renaming::of(&authorized));
         let origin = hold.then(|| Origin::of(&authorized)).flatten();
         let (creator, compartments) = (self.stores.creator, &*self.grant.compartments);
@@ -320,6 +323,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             bytes,
             mark: self.mark.label().integrity,
             held,
+            warrant: seen.warrant,
         });
     }
 }
@@ -338,16 +342,27 @@ impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
 struct Seen<'s> {
     primitive: Option<Primitive>,
     target: &'s str,
+    warrant: bool,
 }
 
 impl<'s> Seen<'s> {
     fn of(verdict: &Verdict<'_>, raw: &'s [u8]) -> Self {
-        let target = verdict.call().and_then(|call| {
-            let named = matches!(call.argument(0), Argument::Text(_));
-            let target = raw.get(call.range(0)).filter(|_| named)?;
-            Some(str::from_utf8(target).ok()?.trim_matches('"'))
-        });
-        Self { primitive: verdict.primitive(), target: target.unwrap_or_default() }
+        let primitive = verdict.primitive();
+        let target = match (verdict.call(), primitive) {
+            (Some(call), _) => {
+                let named = matches!(call.argument(0), Argument::Text(_));
+                raw.get(call.range(0)).filter(|_| named)
+            }
+            (None, Some(primitive)) => {
+                let first = primitive.row().arguments.first();
+                let sentence = str::from_utf8(raw).ok();
+                sentence.and_then(|raw| Some(stands(raw, first?.name)?.as_bytes()))
+            }
+            (None, None) => None,
+        };
+        let target = target.and_then(|target| str::from_utf8(target).ok()).unwrap_or_default();
+        let warrant = verdict.call().is_none() && primitive.is_some();
+        Self { primitive, target: target.trim_matches('"'), warrant }
     }
 }
 
@@ -449,8 +464,8 @@ fn charge(call: &Call<'_>) -> usize {
             usize::try_from(length).unwrap_or(usize::MAX)
         }
         _ => match call.primitive().row().reply {
-            Form::Nothing | Form::Handle | Form::Held => 0,
-            Form::Bytes | Form::Json => usize::MAX,
+            Form::Nothing | Form::Handle => 0,
+            Form::Bytes | Form::Json | Form::Held => usize::MAX,
         },
     };
     asked.min(most(call))

@@ -24,9 +24,11 @@ pub fn crossing(crossing: &Crossing<'_>) -> String {
     let name = crossing.primitive.map_or("(no sentence)", |primitive| primitive.row().name);
     let target = render::line(crossing.target, TARGET);
     let space = if target.is_empty() { "" } else { " " };
+    let asked = if crossing.warrant { "warrant " } else { "" };
     let number = crossing.code;
     let named = code_name(number).unwrap_or("unknown");
     let what = match (number, code::gate(number)) {
+        (0, _) if crossing.warrant => "minted".to_owned(),
         (0, _) => format!("ok {} bytes", grouped(crossing.bytes)),
         (_, Some(gate @ 1..)) => {
             let gate_name = GATES.get(usize::from(gate)).copied().unwrap_or_default();
@@ -36,10 +38,11 @@ pub fn crossing(crossing: &Crossing<'_>) -> String {
     };
     let held = if crossing.held { "  [held]" } else { "" };
     // The mark stays risen: what matters here is the call that brings text in.
-    let brings = crossing.primitive.is_some_and(|found| found.row().ingest == Ingest::Yes);
+    let brings = !crossing.warrant
+        && crossing.primitive.is_some_and(|found| found.row().ingest == Ingest::Yes);
     let outside = number == 0 && brings && crossing.mark == Integrity::Ingested;
     let mark = if outside { "  [read from outside]" } else { "" };
-    format!("#{} {name}{space}{target}  {what}{held}{mark}", crossing.record)
+    format!("#{} {asked}{name}{space}{target}  {what}{held}{mark}", crossing.record)
 }
 
 /// A record: number, time, task, kind, primitive, verdict, words.
@@ -206,6 +209,7 @@ mod tests {
             bytes: 5120,
             mark: Integrity::Ingested,
             held: false,
+            warrant: false,
         }
     }
 
@@ -235,6 +239,11 @@ mod tests {
         ] {
             assert_eq!(line(&crossing(primitive, target, code)), text);
         }
+        let asked =
+            |code| Crossing { warrant: true, ..crossing(Primitive::FsDelete, "/data/x", code) };
+        assert_eq!(line(&asked(0)), "#12 warrant fs_delete /data/x  minted");
+        let refused = "#12 warrant fs_delete /data/x  refused by gate 3 (label): not cited [306]";
+        assert_eq!(line(&asked(306)), refused);
         let hostile = crossing(Primitive::FsRead, "/a\n#13 fs_read /b\u{202e}", 401);
         assert!(!line(&hostile).chars().any(is_hidden));
     }

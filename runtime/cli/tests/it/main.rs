@@ -19,6 +19,7 @@ mod redteam;
 mod run;
 mod screen;
 mod state;
+mod tidy;
 mod undo;
 mod why;
 

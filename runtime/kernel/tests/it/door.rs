@@ -9,7 +9,7 @@ use synapse_abi::reply::{Form, Frame, Mark};
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::{Door, Ended};
 use synapse_kernel::grant::Grant;
-use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed, WARRANT};
+use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed, WARRANT, tag};
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
@@ -17,7 +17,7 @@ use synapse_primitives::mounts::Access;
 
 const GRANT: &str = r#"
 version = 1
-primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "channel_create", "channel_read", "tool_use"]
+primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick", "channel_create", "channel_read", "tool_use"]
 deny = ["/data/private/**", "/data/a", "**/.env"]
 [[paths]]
 path = "/data/**"
@@ -443,5 +443,58 @@ fn i5_an_answer_is_the_humans_and_the_question_says_what_was_read_before_it() {
             world.platform.answer(Err(fault));
             assert_eq!(world.ask(ask).unwrap_err(), u32::from(fault.number()));
         }
+    }
+}
+
+#[test]
+fn i14_what_is_picked_stays_unseen_and_a_failed_pick_shows_at_its_use_alone() {
+    let mut world = World::new(Integrity::User);
+    world.platform.place("/data/z.md", b"longest of all").unwrap();
+    let list = |limit: u64| {
+        format!(
+            r#"{{"name":"fs_list","arguments":{{"path":"/data/","after":"","limit":{limit}}},"hold":true}}"#
+        )
+    };
+    let pick = |value: u64, rest: &str| {
+        format!(
+            r#"{{"name":"value_pick","arguments":{{"value":{{"$held":{value}}},"selector":{{"$select":{value},{rest}}}}}}}"#
+        )
+    };
+    let release = |value: u64| {
+        format!(
+            r#"{{"name":"value_read","arguments":{{"value":{{"$held":{value}}},"offset":0,"length":99}}}}"#
+        )
+    };
+    let largest = r#""where":[["kind","eq","file"]],"order":["max","size"],"take":"path""#;
+    for (sentence, number) in [
+        (list(1000), 1_u64),
+        (pick(1, largest), 2),
+        (pick(1, r#""order":["max","size"],"take":"size""#), 3),
+        (pick(1, r#""where":[["name","eq","nothing"]],"take":"path""#), 4),
+        // All of the page, which is not all of the listing.
+        (list(1), 5),
+        (pick(5, largest), 6),
+        // What was picked is no record.
+        (pick(2, largest), 7),
+        // A fault stays one.
+        (pick(4, largest), 8),
+    ] {
+        let held = (Form::Held, Mark::User, number.to_le_bytes().to_vec());
+        assert_eq!(world.ask(&sentence), Ok(held), "{sentence}");
+    }
+    let read =
+        r#"{"name":"fs_read","arguments":{"path":{"$held":2},"offset":0,"length":7},"hold":true}"#;
+    assert_eq!(world.ask(read), Ok((Form::Held, Mark::User, 9_u64.to_le_bytes().to_vec())));
+    let log = world.log();
+    let picked = records(&log);
+    let targets: Vec<_> = picked.iter().filter_map(|record| record.field(tag::TARGET)).collect();
+    assert_eq!(targets.last(), Some(&&b"/data/z.md"[..]));
+
+    let bytes = |bytes: &[u8]| Ok((Form::Bytes, Mark::Ingested, bytes.to_vec()));
+    assert_eq!(world.ask(&release(2)), bytes(b"/data/z.md"));
+    assert_eq!(world.ask(&release(3)), bytes(b"14"));
+    assert_eq!(world.ask(&release(9)), bytes(b"longest"));
+    for value in [4, 6, 7, 8] {
+        assert_eq!(world.ask(&release(value)), Err(Fault::NoMatch.number().into()), "{value}");
     }
 }
