@@ -269,10 +269,10 @@ fn a_question_shows_the_call_and_where_each_part_came_from() {
         "[302]\n",
         "path, written by the agent:\n│ /data//SOUL.md\nwhich is:\n│ /data/SOUL.md\n",
         "content, part 1 of 2, 8 bytes, written by the agent:\n│ by hand\n",
-        "content, part 2 of 2, held value 1 from records #0, #5, read from outside (may tell of: prompt, files), 5 bytes:\n│ alpha\n",
+        "content, part 2 of 2, held value 1 from records #0, #5, read from outside (may tell of: files), 5 bytes:\n│ alpha\n",
         "mode, written by the agent: replace\n",
         "nothing has this name now\n",
-        "what others wrote may have led to it, read in records #0, #5 (may tell of: prompt, files)",
+        "what others wrote may have led to it, read in records #0, #5 (may tell of: files)",
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
@@ -317,7 +317,7 @@ fn no_field_of_a_question_can_lie() {
             r#"{{"name":"fs_edit","arguments":{{"path":"/data/SOUL.md","old":"{EVIL}","new":{{"$held":1}}}}}}"#
         ),
         format!(
-            r#"{{"name":"net_http_post","arguments":{{"url":"https://a.example/","headers":{{"a":"{EVIL}","b":{{"$held":1}}}},"content":"{EVIL}"}}}}"#
+            r#"{{"name":"net_http_post","arguments":{{"url":"https://a.example/","headers":{{}},"content":{{"parts":["{EVIL}",{{"$held":1}}]}}}}}}"#
         ),
         delete(&name.replace('\u{202e}', "")),
     ] {
