@@ -256,9 +256,8 @@ pub(crate) fn mint(
             let mut limits = limits.iter().filter(|(limited, _)| *name.decode() == **limited);
             if !limits.any(|(_, limit)| limit.admits(value, facts)) {
                 // No manifest says what else the verb acts upon.
-                let missing = |refusal| match refusal {
-                    Refusal::NotCited => Refusal::Unsupported,
-                    other => other,
+                let missing = |refusal| {
+                    if refusal == Refusal::NotCited { Refusal::Unsupported } else { refusal }
                 };
                 search.value(value, &name.decode(), None).map_err(missing)?;
             }

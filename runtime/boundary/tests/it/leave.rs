@@ -1,6 +1,7 @@
 //! Warrants, said again so plainly that it is right by reading: a line is its words,
 //! a warrant what it fixes and how often it may still be used.
 
+use synapse_abi::code::Refusal;
 use synapse_abi::registry::{Egress, Row, Type};
 use synapse_boundary::{Integrity, link};
 
@@ -167,7 +168,7 @@ pub(crate) fn cover(
         };
         for text in texts {
             let text = str::from_utf8(&text).map_err(|_| 308_u16)?;
-            link::vouched(text, host, &world.lines).map_err(|refusal| refusal.number())?;
+            link::vouched(text, host, &world.lines).map_err(Refusal::number)?;
         }
     }
     Ok(found)
