@@ -12,7 +12,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
-use core::ops::{Deref, Range};
+use core::ops::Range;
 
 use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
 
@@ -20,45 +20,17 @@ use crate::parse::{Parser, after_plain};
 
 /// One sentence of the grammar.
 #[derive(Clone, Debug)]
-pub enum Sentence<'s> {
-    /// Asks for an effect.
-    Call(Call<'s>),
-    /// Asks for leave to have an effect later in the turn.
-    Warrant(Warrant<'s>),
+pub struct Sentence<'s> {
+    /// What it asks for; a warrant leaves contents and parameters out.
+    pub call: Call<'s>,
+    /// How often, where it asks for leave to do it later in the turn: 1 to
+    /// [`synapse_abi::limits::USES`].
+    pub uses: Option<u8>,
 }
 
-impl<'s> Sentence<'s> {
-    pub(crate) fn asked(&self) -> &Asked<'s> {
-        match self {
-            Self::Call(call) => &call.asked,
-            Self::Warrant(warrant) => &warrant.asked,
-        }
-    }
-
-    /// Which primitive.
-    #[must_use]
-    pub fn primitive(&self) -> Primitive {
-        self.asked().primitive
-    }
-}
-
-/// A call: a primitive and its arguments.
+/// A primitive and its arguments.
 #[derive(Clone, Debug)]
 pub struct Call<'s> {
-    pub(crate) asked: Asked<'s>,
-    pub(crate) hold: bool,
-}
-
-/// A warrant: a primitive, its targets, and how often it may be used.
-#[derive(Clone, Debug)]
-pub struct Warrant<'s> {
-    pub(crate) asked: Asked<'s>,
-    pub(crate) uses: u8,
-}
-
-/// What calls and warrants have in common.
-#[derive(Clone, Debug)]
-pub struct Asked<'s> {
     pub(crate) raw: &'s str,
     pub(crate) primitive: Primitive,
     pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
@@ -66,6 +38,7 @@ pub struct Asked<'s> {
     pub(crate) ranges: [(u32, u32); MAX_ARGUMENTS],
     /// How many held values the sentence names.
     pub(crate) held: u8,
+    pub(crate) hold: bool,
 }
 
 /// The value of one argument.
@@ -94,31 +67,13 @@ pub enum Argument<'s> {
     Prompt(&'s str),
 }
 
-impl Call<'_> {
+impl<'s> Call<'s> {
     /// Whether the reply stays with the kernel.
     #[must_use]
     pub fn hold(&self) -> bool {
         self.hold
     }
-}
 
-impl<'s> Deref for Call<'s> {
-    type Target = Asked<'s>;
-
-    fn deref(&self) -> &Asked<'s> {
-        &self.asked
-    }
-}
-
-impl Warrant<'_> {
-    /// How often it may be used: 1 to [`synapse_abi::limits::USES`].
-    #[must_use]
-    pub fn uses(&self) -> u64 {
-        self.uses.into()
-    }
-}
-
-impl<'s> Asked<'s> {
     /// Which primitive.
     #[must_use]
     pub fn primitive(&self) -> Primitive {
