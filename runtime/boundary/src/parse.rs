@@ -23,7 +23,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Call, Content, Piece, Sentence, Text};
 use crate::url::{Host, Url};
 use json::References;
-pub(crate) use json::{after_plain, elements, is_json, members, strings};
+pub(crate) use json::{after_plain, elements, is_json, members, strings, values};
 
 /// Parses one sentence.
 ///
@@ -194,7 +194,7 @@ impl<'s> Parser<'s> {
     fn content(&mut self) -> Result<Content<'s>, Refusal> {
         let start = self.rest;
         if self.take("{\"parts\":") {
-            self.list(limits::PARTS, |parser| parser.piece().map(|_| ()))?;
+            self.list(limits::PARTS, |parser| parser.piece().map(drop))?;
             self.eat("}")?;
         } else {
             self.piece()?;

@@ -21,15 +21,15 @@ use core::ops::Range;
 use synapse_abi::code::Refusal;
 use synapse_abi::registry::{Egress, Primitive, Role, Type};
 
-use crate::cite::{Wanted, cite, cite_from, verb_word};
+use crate::cite::{Wanted, cite, cite_from};
 use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped};
 use crate::label::{Integrity, Secrecy};
 use crate::link::vouched;
-use crate::parse::{elements, members, parse, strings};
+use crate::parse::{elements, members, parse, strings, values};
 use crate::path::NormalPath;
 use crate::scope::{Pattern, Tool};
 use crate::select::{Taken, literals, resolve};
-use crate::sentence::{Argument, Held, Piece, Sentence, Text, reference};
+use crate::sentence::{Argument, Held, Piece, Sentence, Text, string, text};
 use crate::target::{TARGETS, Target, targets};
 use crate::url::Url;
 
@@ -176,26 +176,17 @@ fn selects(selector: &str, path: &NormalPath<'_>, facts: &impl Facts) -> bool {
     })
 }
 
-/// Whether the arguments of a verb are those that a warrant fixed, and others only
-/// where the verb's entry limits them.
+/// Whether the arguments of a verb are those that a warrant fixed, or held values of
+/// the same text, and others only where the verb's entry limits them.
 fn agree(fixed: &str, given: &str, tool: &Tool, facts: &impl Facts) -> bool {
-    let find = |json, name: Text<'_>| members(json).find(|(key, _)| key.decode() == name.decode());
-    let sound = |(name, value): (Text<'_>, &str)| match find(fixed, name) {
-        Some((_, wanted)) => is_same(wanted, value, facts),
-        None => tool.limits.iter().any(|(limited, _)| *name.decode() == **limited),
+    let sound = |(name, value): (Text<'_>, &str)| match values(fixed, &name.decode()).next() {
+        Some(wanted) => {
+            wanted == value || string(wanted).is_some_and(|it| text(value, facts) == Some(it))
+        }
+        None => tool.limits.iter().any(|(limited, _)| *limited == *name.decode()),
     };
-    members(given).all(sound) && members(fixed).all(|(name, _)| find(given, name).is_some())
-}
-
-/// Whether a Json value of a call is the one that a warrant fixed: the same, or a
-/// held value of the same text.
-fn is_same(wanted: &str, value: &str, facts: &impl Facts) -> bool {
-    let held = reference(value).and_then(|number| facts.held(number));
-    let text = strings(wanted).next().filter(|_| wanted.starts_with('"'));
-    match (held, text) {
-        (Some(held), Some(text)) => held.bytes == text.decode().as_bytes(),
-        (_, _) => wanted == value,
-    }
+    let stands = |(name, _): (Text<'_>, _)| values(given, &name.decode()).next().is_some();
+    members(given).all(sound) && members(fixed).all(stands)
 }
 
 /// Gate 3 for a warrant: what it may be minted as.
@@ -283,13 +274,12 @@ impl<F: Facts> Search<'_, '_, '_, F> {
 
     /// Looks for a Json value of an argument or a field of this name.
     fn value(&mut self, value: &str, name: &str, says: Option<&[&str]>) -> Result<(), Refusal> {
-        match value.as_bytes() {
-            [b'"', ..] => {
-                let text = strings(value).next().map(Text::decode).unwrap_or_default();
-                self.cited(Wanted::Text(&text, name), says)
+        match string(value) {
+            Some(text) => self.cited(Wanted::Text(&text, name), says),
+            None if value.starts_with('[') => {
+                elements(value).try_for_each(|value| self.value(value, name, says))
             }
-            [b'[', ..] => elements(value).try_for_each(|value| self.value(value, name, says)),
-            _ => self.cited(Wanted::Number(value, name), says),
+            None => self.cited(Wanted::Number(value, name), says),
         }
     }
 
@@ -307,7 +297,7 @@ impl<F: Facts> Search<'_, '_, '_, F> {
             while let Some(span) = cite_from(text, from, wanted, *facts) {
                 from = span.end;
                 let mut rest = [text.get(..span.start), text.get(span.end..)].into_iter().flatten();
-                let said = |says| rest.any(|rest| verb_word(rest, says, *facts).is_some());
+                let said = |says| rest.any(|rest| cite(rest, Wanted::Word(says), *facts).is_some());
                 let citation = Citation { line, span, verb: verb.into() };
                 if !says.is_none_or(said) {
                     continue;
