@@ -25,7 +25,6 @@ use unicode_normalization::UnicodeNormalization;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
 use crate::scope::{Decimal, Pattern, Reach};
-use crate::sentence::Text;
 
 /// What the kernel's index knows about names inside the granted mounts. One that
 /// says no more knows of none.
@@ -75,7 +74,8 @@ pub enum Wanted<'a> {
     Number(&'a str, &'a str),
     /// Any other text, and what it is, for a text that is a short number.
     Text(&'a str, &'a str),
-    /// One of these words.
+    /// One of these words. Whoever asks keeps it apart from the span of the target: a
+    /// file may be called `delete`.
     Word(&'a [&'a str]),
 }
 
@@ -97,23 +97,6 @@ pub(crate) fn cite_from(
     let tokens: Vec<Token> = tokens(line).collect();
     let mut runs = runs(line, &tokens, wanted.width(names)).filter(|run| run.start >= from);
     runs.find(|run| wanted.is_named(line, run, names) && !is_outdone(line, &tokens, run, names))
-}
-
-/// Where the line names a scalar of JSON: a string or a number; nothing names
-/// another. `noun` is the name of its argument or field.
-#[must_use]
-pub fn cite_scalar(line: &str, json: &str, noun: &str, names: &dyn Names) -> Option<Range<usize>> {
-    match json.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-        Some(text) => cite(line, Wanted::Text(&Text(text).decode(), noun), names),
-        None => cite(line, Wanted::Number(json, noun), names),
-    }
-}
-
-/// Where one of these words stands in the line. Whoever asks keeps it apart from
-/// the span of the target: a file may be called `delete`.
-#[must_use]
-pub fn verb_word(line: &str, says: &[&str], names: &dyn Names) -> Option<Range<usize>> {
-    cite(line, Wanted::Word(says), names)
 }
 
 /// Whether a mount is the path or lies below it.

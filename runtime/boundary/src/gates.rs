@@ -29,9 +29,10 @@ use crate::label::{Integrity, Label, Mark, Secrecy};
 use crate::parse::parse;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
-use crate::scope::{Effect, Scope, Terms};
-use crate::sentence::{Argument, Asked, Call, Sentence, Warrant};
-use crate::target::{TARGETS, Target, Targets, entry, place, targets, terms};
+use crate::scope::{Effect, Method, Place, Scope, Terms, Tool};
+use crate::sentence::{Argument, Call, Sentence};
+use crate::target::{TARGETS, Target, Targets, method, targets};
+use crate::url::{Host, Url};
 use crate::warrant::{Mint, Warrants, mint};
 
 /// What a task brings to a decision.
@@ -123,20 +124,20 @@ pub struct Verdict<'s> {
     pub(crate) justification: Label,
     /// The record that it rests on.
     pub(crate) cause: Option<u64>,
+    /// Those of a call that are normal; gate 4 passed those of a permission.
+    pub(crate) targets: [Option<Target<'s>>; TARGETS],
     pub(crate) finding: Finding<'s>,
 }
 
 /// What a verdict says.
 #[derive(Debug)]
 pub(crate) enum Finding<'s> {
-    /// No sentence.
-    Unreadable(Refusal),
-    /// A sentence that a gate refused.
-    Refused(Sentence<'s>, Refusal),
+    /// A sentence that a gate refused; `None` if it was no sentence.
+    Refused(Option<Sentence<'s>>, Refusal),
     /// A call that passed all four gates.
     Passed(Call<'s>, InScope<'s>),
     /// A warrant that did.
-    Minted(Warrant<'s>, Box<Mint>),
+    Minted(Sentence<'s>, Box<Mint>),
 }
 
 impl<'s> Verdict<'s> {
@@ -144,10 +145,10 @@ impl<'s> Verdict<'s> {
     #[must_use]
     pub const fn call(&self) -> Option<&Call<'s>> {
         match &self.finding {
-            Finding::Passed(call, _) | Finding::Refused(Sentence::Call(call), _) => Some(call),
-            Finding::Refused(Sentence::Warrant(_), _)
-            | Finding::Minted(..)
-            | Finding::Unreadable(_) => None,
+            Finding::Passed(call, _) | Finding::Refused(Some(Sentence { call, uses: None }), _) => {
+                Some(call)
+            }
+            Finding::Refused(..) | Finding::Minted(..) => None,
         }
     }
 
@@ -155,17 +156,17 @@ impl<'s> Verdict<'s> {
     #[must_use]
     pub fn primitive(&self) -> Option<Primitive> {
         match &self.finding {
-            Finding::Passed(call, _) => Some(call.primitive()),
-            Finding::Refused(sentence, _) => Some(sentence.primitive()),
-            Finding::Minted(warrant, _) => Some(warrant.asked.primitive),
-            Finding::Unreadable(_) => None,
+            Finding::Passed(call, _)
+            | Finding::Refused(Some(Sentence { call, .. }), _)
+            | Finding::Minted(Sentence { call, .. }, _) => Some(call.primitive),
+            Finding::Refused(None, _) => None,
         }
     }
 
     /// The refusal; `None` for a permission.
     pub(crate) const fn refusal(&self) -> Option<Refusal> {
         match &self.finding {
-            Finding::Unreadable(refusal) | Finding::Refused(_, refusal) => Some(*refusal),
+            Finding::Refused(_, refusal) => Some(*refusal),
             Finding::Passed(..) | Finding::Minted(..) => None,
         }
     }
@@ -198,7 +199,6 @@ impl<'s> Verdict<'s> {
 pub struct Question<'s> {
     pub(crate) refused: Verdict<'s>,
     stopped: Stopped,
-    targets: [Option<Target<'s>>; TARGETS],
 }
 
 impl<'s> Question<'s> {
@@ -217,7 +217,7 @@ impl<'s> Question<'s> {
     /// Its target at this place, as gate 4 passed it.
     #[must_use]
     pub fn target(&self, place: usize) -> Option<&Target<'s>> {
-        self.targets.get(place)?.as_ref()
+        self.refused.targets.get(place)?.as_ref()
     }
 
     /// Every reason for which it was stopped; the first is its refusal.
@@ -258,43 +258,28 @@ pub(crate) fn decide_with<'s>(
     let sentence = match parse(raw) {
         Ok(sentence) => sentence,
         Err(refusal) => {
-            let (justification, finding) = (request.mark.label(), Finding::Unreadable(refusal));
-            return Decided::Final(Verdict { raw, task, justification, cause: None, finding });
+            let (justification, targets) = (request.mark.label(), [const { None }; TARGETS]);
+            let finding = Finding::Refused(None, refusal);
+            let cause = None;
+            return Decided::Final(Verdict { raw, task, justification, cause, targets, finding });
         }
     };
-    let justification = justification(sentence.asked(), &request, facts);
-    let verdict = |cause, finding| Verdict { raw, task, justification, cause, finding };
-    let call = match sentence {
-        Sentence::Call(call) => call,
-        Sentence::Warrant(warrant) => {
-            let minted = capability(Parsed(&warrant.asked), &request, facts)
-                .and_then(|granted| minted(granted, warrant.uses, &request, facts))
-                .map(|justified| scope(justified, &request, facts))
-                .and_then(|(mint, passed)| passed.map(|_| mint));
-            return Decided::Final(match minted {
-                Ok(mint) => verdict(None, Finding::Minted(warrant, Box::new(mint))),
-                Err(refusal) => {
-                    verdict(None, Finding::Refused(Sentence::Warrant(warrant), refusal))
-                }
-            });
-        }
-    };
-    let passed = capability(Parsed(&call.asked), &request, facts)
-        .and_then(|granted| label(granted, &justification, &request, facts, yes))
-        .map(|justified| scope(justified, &request, facts));
-    let refusal = match passed {
+    let case = Case::new(&sentence, &request, facts);
+    let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
+    let (justification, targets) = (case.justification, case.normal());
+    let verdict = |cause, finding| Verdict { raw, task, justification, cause, targets, finding };
+    Decided::Final(match passed {
         Ok((Cover::Covered(warrant), Ok(passed))) => {
-            return Decided::Final(verdict(warrant, Finding::Passed(call, passed)));
+            verdict(warrant, Finding::Passed(sentence.call, passed))
         }
-        Ok((Cover::Pending(stopped), Ok(InScope { targets, .. }))) => {
-            let finding = Finding::Refused(Sentence::Call(call), stopped.refusal);
-            let refused = verdict(None, finding);
-            return Decided::Ask(Question { refused, stopped, targets });
+        Ok((Cover::Minted(mint), Ok(_))) => verdict(None, Finding::Minted(sentence, mint)),
+        Ok((Cover::Pending(stopped), Ok(_))) => {
+            let refused = verdict(None, Finding::Refused(Some(sentence), stopped.refusal));
+            return Decided::Ask(Question { refused, stopped });
         }
-        Ok((Cover::Pending(stopped), Err(_))) => stopped.refusal,
-        Ok((Cover::Covered(_), Err(refusal))) | Err(refusal) => refusal,
-    };
-    Decided::Final(verdict(None, Finding::Refused(Sentence::Call(call), refusal)))
+        Ok((Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)))
+        | Err(refusal) => verdict(None, Finding::Refused(Some(sentence), refusal)),
+    })
 }
 
 /// What each gate says of a sentence by itself: for explanations, and to predict
@@ -318,54 +303,45 @@ pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Find
             return Findings { justification: request.mark.label(), gates, warrant: None };
         }
     };
-    let asked = sentence.asked();
-    let justification = justification(asked, &request, facts);
-    let granted = covered(asked, &request, facts);
-    let targets = targets(asked, facts);
-    let (label, arguments) = match &sentence {
-        Sentence::Call(_) => {
-            let label = match cover(asked, &targets, &justification, &request, facts) {
-                Ok(Cover::Covered(warrant)) => Ok(warrant),
-                Ok(Cover::Pending(Stopped { refusal, .. })) | Err(refusal) => Err(refusal),
-            };
-            (label, Some(asked.span(1)))
-        }
-        Sentence::Warrant(warrant) => {
-            (mint(asked, warrant.uses, &targets, &request, facts).map(|_| None), None)
-        }
+    let case = Case::new(&sentence, &request, facts);
+    let label = match case.cover() {
+        Ok(Cover::Covered(warrant)) => Ok(warrant),
+        Ok(Cover::Minted(_)) => Ok(None),
+        Ok(Cover::Pending(Stopped { refusal, .. })) | Err(refusal) => Err(refusal),
     };
+    let results = [Ok(()), case.granted(), label.map(drop), case.located().map(drop)];
     let warrant = label.ok().flatten();
-    let label = label.map(|_| ());
-    let scope = located(asked, arguments, &targets, request.scope, facts).map(|_| ());
-    Findings {
-        justification,
-        gates: [Some(Ok(())), Some(granted), Some(label), Some(scope)],
-        warrant,
-    }
+    Findings { justification: case.justification, gates: results.map(Some), warrant }
+}
+
+/// A sentence before the gates: what it asks for, who asks, and what the kernel knows.
+pub(crate) struct Case<'a, 's, F> {
+    pub(crate) call: &'a Call<'s>,
+    /// How often, where it asks for a warrant.
+    pub(crate) uses: Option<u8>,
+    pub(crate) request: &'a Request<'a, 's>,
+    pub(crate) facts: &'a F,
+    pub(crate) targets: Targets<'s>,
+    /// The join of the task's mark and the label of every held value that it names.
+    justification: Label,
 }
 
 /// A sentence of the grammar.
-struct Parsed<'a, 's>(&'a Asked<'s>);
+struct Parsed<'c, 'a, 's, F>(&'c Case<'a, 's, F>);
 
-/// A sentence that the task's table covers, with its targets.
-struct Granted<'a, 's> {
-    asked: &'a Asked<'s>,
-    targets: Targets<'s>,
-}
+/// A sentence that the task's table covers.
+struct Granted<'c, 'a, 's, F>(&'c Case<'a, 's, F>);
 
 /// A sentence of which gate 3 knows what it rests on.
-struct Justified<'a, 's, C> {
-    asked: &'a Asked<'s>,
-    targets: Targets<'s>,
-    /// The arguments or headers of a call, which are inside limits.
-    arguments: Option<&'s str>,
-    cover: C,
-}
+struct Justified<'c, 'a, 's, F>(&'c Case<'a, 's, F>, Cover);
 
-/// Whether gate 3 has a reason to let a call pass.
+/// What gate 3 lets a sentence pass by.
 enum Cover {
-    /// It has, and this is the warrant where one is needed.
+    /// Nothing is against the call, or this warrant is for it.
     Covered(Option<u64>),
+    /// The human named what the warrant is to cover.
+    Minted(Box<Mint>),
+    /// Nothing yet: a human may say yes.
     Pending(Stopped),
 }
 
@@ -381,7 +357,6 @@ pub(crate) struct Stopped {
 /// A sentence that passed all four gates.
 #[derive(Debug)]
 pub(crate) struct InScope<'s> {
-    pub(crate) targets: [Option<Target<'s>>; TARGETS],
     pub(crate) scope: &'s Scope,
     pub(crate) terms: Terms,
     pub(crate) room: u64,
@@ -391,208 +366,175 @@ pub(crate) struct InScope<'s> {
 
 /// Gate 2: the table grants the primitive, the budget has a call left, the
 /// handles and values are the task's own.
-fn capability<'a, 's>(
-    parsed: Parsed<'a, 's>,
-    request: &Request<'_, '_>,
-    facts: &impl Facts,
-) -> Result<Granted<'a, 's>, Refusal> {
-    let asked = parsed.0;
-    covered(asked, request, facts)?;
-    Ok(Granted { asked, targets: targets(asked, facts) })
+fn capability<'c, 'a, 's, F: Facts>(
+    Parsed(case): Parsed<'c, 'a, 's, F>,
+) -> Result<Granted<'c, 'a, 's, F>, Refusal> {
+    case.granted().map(|()| Granted(case))
 }
 
-fn covered(
-    asked: &Asked<'_>,
-    request: &Request<'_, '_>,
-    facts: &impl Facts,
-) -> Result<(), Refusal> {
-    if !request.table.grants(asked.primitive) {
-        return Err(Refusal::NotGranted);
-    }
-    if request.calls_left == 0 {
-        return Err(Refusal::Budget);
-    }
-    let open = |(argument, value): (&registry::Argument, Argument<'_>)| match (argument.ty, value) {
-        (Type::Handle(kind), Argument::Handle(number)) => request.table.get(number, kind).is_some(),
-        _ => true,
-    };
-    let held = asked.held().all(|number| facts.held(number).is_some());
-    if held && asked.arguments().all(open) { Ok(()) } else { Err(Refusal::NoSuchHandle) }
-}
-
-/// The join of the task's mark and the label of every held value that the
-/// sentence names.
-fn justification(asked: &Asked<'_>, request: &Request<'_, '_>, facts: &impl Facts) -> Label {
-    let values = asked.held().filter_map(|number| facts.held(number));
-    values.fold(request.mark.label(), |label, value| label.join(value.label))
-}
-
-/// Gate 3: an irreversible call needs a trusted reason, and what leaves the
-/// machine a destination that is cleared for it; or a warrant.
-fn label<'a, 's>(
-    granted: Granted<'a, 's>,
-    justification: &Label,
-    request: &Request<'_, '_>,
-    facts: &impl Facts,
+/// Gate 3: an irreversible call needs a trusted reason, and what leaves the machine
+/// a destination that is cleared for it; or a warrant, or a human's yes.
+fn label<'c, 'a, 's, F: Facts>(
+    Granted(case): Granted<'c, 'a, 's, F>,
     yes: Option<&Answer<'_>>,
-) -> Result<Justified<'a, 's, Cover>, Refusal> {
-    let Granted { asked, targets } = granted;
-    let cover = match (cover(asked, &targets, justification, request, facts)?, yes) {
-        (Cover::Pending(_), Some(_)) => Cover::Covered(None),
-        (cover, _) => cover,
-    };
-    Ok(Justified { asked, targets, arguments: Some(asked.span(1)), cover })
+) -> Result<Justified<'c, 'a, 's, F>, Refusal> {
+    Ok(match (case.cover()?, yes) {
+        (Cover::Pending(_), Some(_)) => Justified(case, Cover::Covered(None)),
+        (cover, _) => Justified(case, cover),
+    })
 }
 
-/// Gate 3 for a warrant: the human named what it is to cover, before anything was read.
-fn minted<'a, 's>(
-    granted: Granted<'a, 's>,
-    uses: u8,
-    request: &Request<'_, '_>,
-    facts: &impl Facts,
-) -> Result<Justified<'a, 's, Mint>, Refusal> {
-    let Granted { asked, targets } = granted;
-    let cover = mint(asked, uses, &targets, request, facts)?;
-    Ok(Justified { asked, targets, arguments: None, cover })
+/// Gate 4: every target lies inside the scope.
+fn scope<'s, F: Facts>(
+    Justified(case, cover): Justified<'_, '_, 's, F>,
+) -> (Cover, Result<InScope<'s>, Refusal>) {
+    let (scope, room) = (case.request.scope, case.facts.journal_room());
+    (cover, case.located().map(|terms| InScope { scope, terms, room, expects: None }))
 }
 
-/// What a call with this justification rests on.
-fn cover(
-    asked: &Asked<'_>,
-    targets: &Targets<'_>,
-    justification: &Label,
-    request: &Request<'_, '_>,
-    facts: &impl Facts,
-) -> Result<Cover, Refusal> {
-    let harm = match justification.integrity {
-        Integrity::System | Integrity::User => None,
-        Integrity::Ingested => harmful(asked, targets, request.scope, facts),
-    };
-    let cleared = clearance(asked, targets, request);
-    let leak = cleared.map_or(Secrecy::NONE, |cleared| justification.secrecy.without(cleared));
-    let leaks = (leak != Secrecy::NONE).then_some(Refusal::NotCleared);
-    let Some(refusal) = harm.or(leaks) else { return Ok(Cover::Covered(None)) };
-    let stopped = Stopped { refusal, leak };
-    let warrant = request.warrants.covering(asked, targets, &stopped, request, facts)?;
-    Ok(warrant.map_or(Cover::Pending(stopped), |record| Cover::Covered(Some(record))))
-}
+impl<'a, 's, F: Facts> Case<'a, 's, F> {
+    fn new(sentence: &'a Sentence<'s>, request: &'a Request<'a, 's>, facts: &'a F) -> Self {
+        let Sentence { call, uses } = sentence;
+        let values = call.held().filter_map(|number| facts.held(number));
+        let justification =
+            values.fold(request.mark.label(), |label, value| label.join(value.label));
+        let targets = targets(call, facts);
+        Self { call, uses: *uses, request, facts, targets, justification }
+    }
 
-/// What a justification from outside is not enough for.
-fn harmful(
-    asked: &Asked<'_>,
-    targets: &Targets<'_>,
-    scope: &Scope,
-    facts: &impl Facts,
-) -> Option<Refusal> {
-    let harm = asked.primitive.row().harm;
-    // A target with a defect names nothing that the task could have made.
-    let mut own = true;
-    for target in targets.iter().flatten() {
-        let Ok(Target::Path(path)) = target else {
-            own = false;
-            continue;
+    /// What a record has to name.
+    fn normal(self) -> [Option<Target<'s>>; TARGETS] {
+        self.targets.map(|target| target.and_then(Result::ok).filter(|_| self.uses.is_none()))
+    }
+
+    fn granted(&self) -> Result<(), Refusal> {
+        let Request { table, calls_left, .. } = self.request;
+        if !table.grants(self.call.primitive) {
+            return Err(Refusal::NotGranted);
+        }
+        if *calls_left == 0 {
+            return Err(Refusal::Budget);
+        }
+        let open = |(row, value): (&registry::Argument, _)| match (row.ty, value) {
+            (Type::Handle(kind), Argument::Handle(number)) => table.get(number, kind).is_some(),
+            _ => true,
         };
-        if harm != Harm::None && is_protected(path) {
+        let held = self.call.held().all(|number| self.facts.held(number).is_some());
+        if held && self.call.arguments().all(open) { Ok(()) } else { Err(Refusal::NoSuchHandle) }
+    }
+
+    fn cover(&self) -> Result<Cover, Refusal> {
+        if let Some(uses) = self.uses {
+            return mint(self, uses).map(Box::new).map(Cover::Minted);
+        }
+        let harm = match self.justification.integrity {
+            Integrity::System | Integrity::User => None,
+            Integrity::Ingested => self.harm(),
+        };
+        let leak = self
+            .clearance()
+            .map_or(Secrecy::NONE, |cleared| self.justification.secrecy.without(cleared));
+        let leaks = (leak != Secrecy::NONE).then_some(Refusal::NotCleared);
+        let Some(refusal) = harm.or(leaks) else { return Ok(Cover::Covered(None)) };
+        let stopped = Stopped { refusal, leak };
+        let warrant = self.request.warrants.covering(self, &stopped)?;
+        Ok(warrant.map_or(Cover::Pending(stopped), |record| Cover::Covered(Some(record))))
+    }
+
+    /// What a justification from outside is not enough for.
+    fn harm(&self) -> Option<Refusal> {
+        let (primitive, harm) = (self.call.primitive, self.call.primitive.row().harm);
+        let mut paths = self.targets.iter().flatten().map(|target| target.as_ref().ok()?.path());
+        if harm != Harm::None && paths.clone().flatten().any(is_protected) {
             return Some(Refusal::Protected);
         }
-        own = own && facts.is_own_creation(path);
-    }
-    let store = || entry(targets, scope).is_some_and(|tool| tool.effect == Effect::Store);
-    match harm {
-        Harm::Destructive if own && asked.primitive == Primitive::FsDelete => None,
-        Harm::Destructive => Some(Refusal::Destructive),
-        Harm::Journaled if displaces(asked) && !own && facts.journal_room() == 0 => {
-            Some(Refusal::Irreversible)
+        // A target with a defect names nothing that the task could have made.
+        let own = paths.all(|path| path.is_some_and(|path| self.facts.is_own_creation(path)));
+        // Making a name, adding to an end and moving to a free name are undone by
+        // their record alone.
+        let replaces = matches!(self.call.argument(2), Argument::Choice(REPLACE));
+        let displaces =
+            primitive == Primitive::FsEdit || (primitive == Primitive::FsWrite && replaces);
+        match harm {
+            Harm::Destructive if own && primitive == Primitive::FsDelete => None,
+            Harm::Destructive => Some(Refusal::Destructive),
+            Harm::Journaled if displaces && !own && self.facts.journal_room() == 0 => {
+                Some(Refusal::Irreversible)
+            }
+            Harm::None if self.entry().is_some_and(|tool| tool.effect == Effect::Store) => {
+                Some(Refusal::Destructive)
+            }
+            Harm::Journaled | Harm::None => None,
         }
-        Harm::None if store() => Some(Refusal::Destructive),
-        Harm::Journaled | Harm::None => None,
     }
-}
 
-/// Whether a journaled call can displace bytes. Making a name, adding to an
-/// end and moving to a free name are undone by their record alone.
-fn displaces(asked: &Asked<'_>) -> bool {
-    let replaces = matches!(asked.argument(2), Argument::Choice(REPLACE));
-    let primitive = asked.primitive;
-    primitive == Primitive::FsEdit || (primitive == Primitive::FsWrite && replaces)
+    /// What the other end of an egress call is cleared for; `None` where nothing
+    /// leaves the machine, and where no entry covers the call, which gate 4 refuses.
+    fn clearance(&self) -> Option<Secrecy> {
+        match (self.call.primitive.row().egress, self.call.argument(0)) {
+            (Egress::ByPeer, Argument::Handle(number)) => {
+                self.request.table.get(number, registry::Kind::Any)?.peer
+            }
+            (Egress::Never | Egress::ByPeer, _) => None,
+            (Egress::Always, _) => self.terms().ok().map(|terms| terms.clear),
+        }
+    }
+
+    /// What the entries that cover the targets say, where each is covered.
+    fn located(&self) -> Result<Terms, Refusal> {
+        let Self { call, request, facts, .. } = self;
+        // No grant names a model or a package yet, and no entry means no.
+        if matches!(call.primitive, Primitive::ModelGenerate | Primitive::AgentSpawn) {
+            return Err(Refusal::OutOfScope);
+        }
+        let rows = call.primitive.row().arguments.iter();
+        for (row, target) in rows.filter(|row| row.role == Role::Target).zip(&self.targets) {
+            match target {
+                Some(Err(defect)) => return Err(*defect),
+                Some(Ok(Target::Path(path))) => request.scope.check(path, row.needs)?,
+                // What a selector comes to is located when its warrant is used.
+                Some(Ok(_)) | None => {}
+            }
+        }
+        let terms = self.terms()?;
+        let commits = call.primitive == Primitive::ToolCommit;
+        match (self.entry(), &self.targets) {
+            (Some(tool), _) if commits != (tool.effect == Effect::Commit) => {
+                return Err(Refusal::OutOfScope);
+            }
+            // What a warrant leaves open is inside its limits when it is used.
+            _ if self.uses.is_some() => {}
+            (Some(tool), _) => tool.check(call.span(1), *facts)?,
+            (None, [Some(Ok(Target::Url(_))), _]) => headers(call.span(1), *facts).map(drop)?,
+            (None, _) => {}
+        }
+        Ok(terms)
+    }
+
+    /// What the entries say that cover its place on the network, or its verb.
+    fn terms(&self) -> Result<Terms, Refusal> {
+        let scope = self.request.scope;
+        match &self.targets {
+            [Some(Ok(Target::Url(url))), _] => {
+                scope.check_net(&Place::of(&Url::parse(url)?, method(self.call.primitive)))
+            }
+            [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
+                let (host, port, method) = (Host::parse(host)?, *port, Method::Listen);
+                scope.check_net(&Place { host, port, method, path: None })
+            }
+            [None | Some(Ok(Target::Path(_))), _] => Ok(Terms::default()),
+            _ => self.entry().map(|tool| tool.terms).ok_or(Refusal::OutOfScope),
+        }
+    }
+
+    /// The entry of the verb that it names.
+    pub(crate) fn entry(&self) -> Option<&'s Tool> {
+        match &self.targets {
+            [Some(Ok(Target::Name(name))), _] => self.request.scope.entry(name),
+            _ => None,
+        }
+    }
 }
 
 /// The second choice of `fs_write`'s mode.
 const REPLACE: usize = 1;
-
-/// What the other end of an egress call is cleared for; `None` where nothing
-/// leaves the machine, and where no entry covers the call, which gate 4 refuses.
-fn clearance(
-    asked: &Asked<'_>,
-    targets: &Targets<'_>,
-    request: &Request<'_, '_>,
-) -> Option<Secrecy> {
-    match (asked.primitive.row().egress, asked.argument(0)) {
-        (Egress::ByPeer, Argument::Handle(number)) => {
-            request.table.get(number, registry::Kind::Any)?.peer
-        }
-        (Egress::Never | Egress::ByPeer, _) => None,
-        (Egress::Always, _) => {
-            terms(asked.primitive, targets, request.scope).map(|terms| terms.clear)
-        }
-    }
-}
-
-/// Gate 4: every target lies inside the scope.
-fn scope<'s, C>(
-    justified: Justified<'_, 's, C>,
-    request: &Request<'_, 's>,
-    facts: &impl Facts,
-) -> (C, Result<InScope<'s>, Refusal>) {
-    let Justified { asked, targets, arguments, cover } = justified;
-    let located = located(asked, arguments, &targets, request.scope, facts);
-    let passed = located.map(|terms| InScope {
-        terms,
-        targets: targets.map(|target| target.and_then(Result::ok)),
-        scope: request.scope,
-        room: facts.journal_room(),
-        expects: None,
-    });
-    (cover, passed)
-}
-
-/// What the entries that cover the targets say, where each is covered.
-fn located(
-    asked: &Asked<'_>,
-    arguments: Option<&str>,
-    targets: &Targets<'_>,
-    scope: &Scope,
-    facts: &impl Facts,
-) -> Result<Terms, Refusal> {
-    // No grant names a model or a package yet, and no entry means no.
-    if matches!(asked.primitive, Primitive::ModelGenerate | Primitive::AgentSpawn) {
-        return Err(Refusal::OutOfScope);
-    }
-    let rows = asked.primitive.row().arguments.iter();
-    let named = rows.filter(|argument| argument.role == Role::Target);
-    let mut terms = Terms::default();
-    for (argument, target) in named.zip(targets) {
-        // What a selector comes to is located when its warrant is used.
-        let Some(target) = target else { continue };
-        match target.as_ref().map_err(|defect| *defect)? {
-            Target::Path(path) => scope.check(path, argument.needs)?,
-            // Compared together with the port that follows.
-            Target::Host(_) => {}
-            Target::Port(_) => terms = scope.check_net(&place(asked.primitive, targets)?)?,
-            Target::Url(_) => {
-                terms = scope.check_net(&place(asked.primitive, targets)?)?;
-                arguments.map_or(Ok(()), |json| headers(json, facts).map(drop))?;
-            }
-            Target::Name(_) => {
-                let tool = entry(targets, scope).ok_or(Refusal::OutOfScope)?;
-                let commits = asked.primitive == Primitive::ToolCommit;
-                if commits != (tool.effect == Effect::Commit) {
-                    return Err(Refusal::OutOfScope);
-                }
-                arguments.map_or(Ok(()), |arguments| tool.check(arguments, facts))?;
-                terms = tool.terms;
-            }
-        }
-    }
-    Ok(terms)
-}

@@ -17,7 +17,7 @@ use synapse_abi::limits;
 
 use crate::gates::Facts;
 use crate::parse::members;
-use crate::sentence::{Text, reference};
+use crate::sentence::text;
 
 /// Names that are refused, and the beginnings of names: those that end in `-`. A
 /// server may read `_` as `-`, so both are compared as one.
@@ -45,19 +45,9 @@ pub fn headers(json: &str, facts: &impl Facts) -> Result<Vec<(String, String)>, 
         if twice || !few || !is_token(&name) || is_refused(&name) || !is_line(&value) {
             return Err(Refusal::OverLimit);
         }
-        headers.push((name, value));
+        headers.push((name, value.into_owned()));
     }
     Ok(headers)
-}
-
-/// A value as it is meant: a string, or a held value that is text.
-fn text(value: &str, facts: &impl Facts) -> Option<String> {
-    if let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
-        return Some(Text(text).decode().into_owned());
-    }
-    let bytes = facts.held(reference(value)?)?.bytes;
-    // One byte over the limit is enough to see that it is over.
-    str::from_utf8(bytes.get(..=limits::JSON).unwrap_or(bytes)).ok().map(Into::into)
 }
 
 fn is_token(name: &str) -> bool {

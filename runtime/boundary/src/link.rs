@@ -28,15 +28,12 @@ use crate::url::{Host, Url};
 /// [`Refusal::Link`] where one does not.
 pub fn vouched(
     text: &str,
-    destination: Option<&str>,
+    destination: Option<Host<'_>>,
     lines: &[impl AsRef<str>],
 ) -> Result<(), Refusal> {
     let words = lines.iter().flat_map(|line| words(line.as_ref()));
     let typed: Vec<String> = words.filter(|word| begins("", word)).map(canonical).collect();
-    let leads_back = |url: &str| {
-        let host = Url::parse(url).map(|url| url.host());
-        destination.is_some_and(|destination| host.is_ok() && host == Host::parse(destination))
-    };
+    let leads_back = |url: &str| Url::parse(url).is_ok_and(|url| Some(url.host()) == destination);
     // As it stands, and as a browser would read it.
     for text in [text, &decoded(text)] {
         let mut next = 0;

@@ -20,10 +20,10 @@ use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 
-use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
+use crate::sentence::{Argument, Call, Content, Piece, Sentence, Text};
 use crate::url::{Host, Url};
 use json::References;
-pub(crate) use json::{after_plain, elements, is_json, members, strings};
+pub(crate) use json::{after_plain, elements, is_json, members, strings, values};
 
 /// Parses one sentence.
 ///
@@ -39,12 +39,7 @@ pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
     }
     let raw = str::from_utf8(sentence).map_err(|_| Refusal::Malformed)?;
     let mut parser = Parser::new(raw);
-    let sentence = if parser.take("{\"name\":\"") {
-        parser.call(raw)?
-    } else {
-        parser.eat("{\"warrant\":\"")?;
-        parser.warrant(raw)?
-    };
+    let sentence = parser.sentence(raw)?;
     require(parser.rest.is_empty())?;
     parser.defect.map_or(Ok(sentence), Err)
 }
@@ -82,28 +77,42 @@ impl<'s> Parser<'s> {
         Self { rest, held: 0, defect: None }
     }
 
-    fn call(&mut self, raw: &'s str) -> Result<Sentence<'s>, Refusal> {
+    fn sentence(&mut self, raw: &'s str) -> Result<Sentence<'s>, Refusal> {
+        let is_call = self.take("{\"name\":\"");
+        require(is_call || self.take("{\"warrant\":\""))?;
         let primitive = self.primitive()?;
-        let asked = self.arguments(raw, primitive, |_| true, Self::argument)?;
-        let hold = self.take(",\"hold\":true");
-        self.eat("}")?;
-        Ok(Sentence::Call(Call { asked, hold }))
-    }
-
-    fn warrant(&mut self, raw: &'s str) -> Result<Sentence<'s>, Refusal> {
-        let primitive = self.primitive()?;
-        require(primitive.takes_warrant())?;
+        require(is_call || primitive.takes_warrant())?;
+        let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
+        let mut ranges = [(0, 0); registry::MAX_ARGUMENTS];
+        self.eat(",\"arguments\":{")?;
+        let places = arguments.iter_mut().zip(&mut ranges);
         // A verb's targets are known to its manifest only, so they stand in its Json.
         let verb = matches!(primitive, Primitive::ToolUse | Primitive::ToolCommit);
-        let fixed =
-            |row: &registry::Argument| row.role == Role::Target || (verb && row.ty == Type::Json);
-        let asked = self.arguments(raw, primitive, fixed, Self::fixed)?;
-        self.eat(",\"uses\":")?;
-        let uses = self.uint()?;
-        let uses = u8::try_from(uses).ok().filter(|uses| (1..=limits::USES).contains(uses));
-        let uses = uses.ok_or(Refusal::Malformed)?;
+        let stands = |row: &registry::Argument| {
+            is_call || row.role == Role::Target || (verb && row.ty == Type::Json)
+        };
+        let rows = primitive.row().arguments.iter().zip(places).filter(|(row, _)| stands(row));
+        for (index, (row, (argument, range))) in rows.enumerate() {
+            if index > 0 {
+                self.eat(",")?;
+            }
+            self.eat(row.key)?;
+            let start = self.place(raw);
+            *argument = if is_call { self.argument(row) } else { self.fixed(row) }?;
+            *range = (start, self.place(raw));
+        }
         self.eat("}")?;
-        Ok(Sentence::Warrant(Warrant { asked, uses }))
+        let hold = is_call && self.take(",\"hold\":true");
+        let uses = if is_call { None } else { Some(self.uses()?) };
+        self.eat("}")?;
+        let call = Call { raw, primitive, arguments, ranges, held: self.held, hold };
+        Ok(Sentence { call, uses })
+    }
+
+    fn uses(&mut self) -> Result<u8, Refusal> {
+        self.eat(",\"uses\":")?;
+        let uses = u8::try_from(self.uint()?).ok();
+        uses.filter(|uses| (1..=limits::USES).contains(uses)).ok_or(Refusal::Malformed)
     }
 
     fn primitive(&mut self) -> Result<Primitive, Refusal> {
@@ -111,32 +120,6 @@ impl<'s> Parser<'s> {
         let name = self.run(letter)?;
         self.eat("\"")?;
         Primitive::from_name(name).ok_or(Refusal::NoSuchPrimitive)
-    }
-
-    /// The `arguments` object: those of the row that are `wanted`, in its order.
-    fn arguments(
-        &mut self,
-        raw: &'s str,
-        primitive: Primitive,
-        wanted: impl Fn(&registry::Argument) -> bool,
-        read: impl Fn(&mut Self, &registry::Argument) -> Result<Argument<'s>, Refusal>,
-    ) -> Result<Asked<'s>, Refusal> {
-        let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
-        let mut ranges = [(0, 0); registry::MAX_ARGUMENTS];
-        self.eat(",\"arguments\":{")?;
-        let places = arguments.iter_mut().zip(&mut ranges);
-        let rows = primitive.row().arguments.iter().zip(places).filter(|(row, _)| wanted(row));
-        for (index, (row, (argument, range))) in rows.enumerate() {
-            if index > 0 {
-                self.eat(",")?;
-            }
-            self.eat(row.key)?;
-            let start = self.place(raw);
-            *argument = read(self, row)?;
-            *range = (start, self.place(raw));
-        }
-        self.eat("}")?;
-        Ok(Asked { raw, primitive, arguments, ranges, held: self.held })
     }
 
     /// One argument of a call.
@@ -211,7 +194,7 @@ impl<'s> Parser<'s> {
     fn content(&mut self) -> Result<Content<'s>, Refusal> {
         let start = self.rest;
         if self.take("{\"parts\":") {
-            self.list(limits::PARTS, |parser| parser.piece().map(|_| ()))?;
+            self.list(limits::PARTS, |parser| parser.piece().map(drop))?;
             self.eat("}")?;
         } else {
             self.piece()?;

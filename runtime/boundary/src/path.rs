@@ -22,11 +22,7 @@ const COMPONENT: usize = 255;
 
 /// An absolute path without `.`, `..`, empty components or a trailing `/`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NormalPath<'s> {
-    path: Cow<'s, str>,
-    /// Whether it is its own fold.
-    is_folded: bool,
-}
+pub struct NormalPath<'s>(Cow<'s, str>);
 
 impl<'s> NormalPath<'s> {
     /// Normalises a path.
@@ -37,7 +33,7 @@ impl<'s> NormalPath<'s> {
     pub fn parse(path: Cow<'s, str>) -> Result<Self, Refusal> {
         let Some(rest) = path.strip_prefix('/') else { return Err(Refusal::NotAbsolute) };
         if is_plain(rest) {
-            return Ok(Self::new(path));
+            return Ok(Self(path));
         }
         if path.len() > PATH {
             return Err(Refusal::TooDeep);
@@ -65,66 +61,24 @@ impl<'s> NormalPath<'s> {
         if normal.is_empty() {
             normal.push('/');
         }
-        Ok(Self::new(Cow::Owned(normal)))
-    }
-
-    fn new(path: Cow<'s, str>) -> Self {
-        Self { is_folded: is_folded(&path), path }
-    }
-
-    /// A component of it as protected names and deny entries compare it.
-    pub(crate) fn fold<'a>(&self, component: &'a str) -> Cow<'a, str> {
-        if self.is_folded { Cow::Borrowed(component) } else { fold(component) }
+        Ok(Self(Cow::Owned(normal)))
     }
 
     /// Its one spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.path
+        &self.0
     }
 
     /// Its components; none for the root.
-    #[must_use]
-    pub fn components(&self) -> Components<'_> {
-        Components(self.path.get(1..).unwrap_or_default())
-    }
-
-    /// What of it is below another path; `None` where it lies elsewhere.
-    pub(crate) fn below(&self, above: &NormalPath<'_>) -> Option<Components<'_>> {
-        let mut rest = self.components();
-        above.components().all(|name| rest.next() == Some(name)).then_some(rest)
+    pub fn components(&self) -> impl Iterator<Item = &str> + Clone {
+        self.0.split('/').filter(|name| !name.is_empty())
     }
 
     /// The same path, independent of the sentence it stood in.
     #[must_use]
     pub fn into_owned(self) -> NormalPath<'static> {
-        NormalPath { path: Cow::Owned(self.path.into_owned()), is_folded: self.is_folded }
-    }
-}
-
-/// The components of a path, from the root down.
-#[derive(Clone, Debug)]
-pub struct Components<'a>(&'a str);
-
-impl Components<'_> {
-    /// Whether there are no more.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl<'a> Iterator for Components<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let end = self.0.bytes().position(|byte| byte == b'/').unwrap_or(self.0.len());
-        let (name, rest) = self.0.split_at_checked(end)?;
-        self.0 = rest.get(1..).unwrap_or_default();
-        Some(name)
+        NormalPath(Cow::Owned(self.0.into_owned()))
     }
 }
 
@@ -132,7 +86,8 @@ impl<'a> Iterator for Components<'a> {
 /// Names of plain lower-case ASCII are their own fold.
 #[must_use]
 pub fn fold(name: &str) -> Cow<'_, str> {
-    if is_folded(name) {
+    // Without a branch, as most are.
+    if name.bytes().fold(true, |all, byte| all & byte.is_ascii() & !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(name);
     }
     if name.is_ascii() {
@@ -142,11 +97,6 @@ pub fn fold(name: &str) -> Cow<'_, str> {
     let lower: String =
         name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>();
     Cow::Owned(lower.nfc().collect())
-}
-
-/// Whether a text is plain enough to be its own fold.
-fn is_folded(text: &str) -> bool {
-    text.bytes().fold(true, |all, byte| all & byte.is_ascii() & !byte.is_ascii_uppercase())
 }
 
 fn check(name: &str) -> Result<(), Refusal> {

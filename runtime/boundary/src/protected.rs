@@ -9,7 +9,7 @@
 //! # Not here
 //! What a protected name means for a call (gate 3).
 
-use crate::path::NormalPath;
+use crate::path::{NormalPath, fold};
 
 /// One component: the name itself, or a directory with all below it.
 const NAMES: &[&str] = &[
@@ -39,7 +39,7 @@ const PAIRS: &[&str] = &[
 pub fn is_protected(path: &NormalPath<'_>) -> bool {
     let mut before = None;
     for component in path.components() {
-        let name = path.fold(component);
+        let name = fold(component);
         let pair = |pair: &&str| {
             let (first, second) = pair.split_once('/').unwrap_or((pair, ""));
             let prefix = second.strip_suffix('*');

@@ -23,8 +23,8 @@ use crate::gates::{Facts, Finding, InScope, Question, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
 use crate::scope::{Place, Rights, Scope, Terms};
-use crate::sentence::{Call, Sentence, Warrant};
-use crate::target::{Target, method, targets};
+use crate::sentence::{Call, Sentence};
+use crate::target::{TARGETS, Target, method};
 use crate::url::Url;
 use crate::warrant::Warrants;
 
@@ -91,54 +91,42 @@ pub fn commit<'s>(
 ) -> Result<Opened<'s>, SinkFailed> {
     verdict.finding = warrants.still(verdict.finding, verdict.cause);
     let Verdict { raw, task, justification, cause, .. } = verdict;
-    let named;
-    let targets = match &verdict.finding {
-        Finding::Passed(_, passed) => &passed.targets[..],
-        Finding::Refused(Sentence::Call(call), _) => {
-            named = targets(&call.asked, facts).map(|target| target.and_then(Result::ok));
-            &named
-        }
-        Finding::Minted(..)
-        | Finding::Refused(Sentence::Warrant(_), _)
-        | Finding::Unreadable(_) => &[],
-    };
     let (primitive, call, refusal) = (verdict.primitive(), verdict.call(), verdict.refusal());
+    let targets = &verdict.targets;
     let entry = Entry { task, raw, primitive, call, targets, refusal, justification, cause };
     let record = log.record(&entry, facts, now)?;
-    let refused = |refusal, label| Opened::Refused(Refused { refusal, label, record });
+    let targets = verdict.targets;
     Ok(match verdict.finding {
         Finding::Passed(call, passed) => {
             warrants.spend(cause);
-            Opened::Permitted(Authorized { call, passed, record, justification, cause })
+            Opened::Permitted(Authorized { call, targets, passed, record, justification, cause })
         }
         Finding::Minted(_, mint) => {
             warrants.add(*mint, record);
             Opened::Minted(record)
         }
-        Finding::Unreadable(refusal) => refused(refusal, Label::SYSTEM),
         Finding::Refused(sentence, refusal) => {
-            // What the table says is the kernel's own; the rest may have
-            // depended on a value that the sentence names.
-            let named = sentence.asked().held().next().is_some();
-            let depends = named && code::gate(refusal.number()) != Some(2);
-            let label = match sentence {
-                Sentence::Call(_) if depends => justification,
-                // Whether a line names a path depends on what files there are.
-                Sentence::Warrant(warrant) if names(refusal, &warrant) => {
-                    Label { secrecy: Secrecy::FILES, ..Label::SYSTEM }
-                }
-                Sentence::Call(_) | Sentence::Warrant(_) => Label::SYSTEM,
-            };
-            refused(refusal, label)
+            let label = sentence.map_or(Label::SYSTEM, |it| told(&it, refusal, justification));
+            Opened::Refused(Refused { refusal, label, record })
         }
     })
 }
 
-/// Whether a refusal of a warrant depends on the names of files.
-fn names(refusal: Refusal, warrant: &Warrant<'_>) -> bool {
-    let row = warrant.asked.primitive.row();
-    let is_path = row.arguments.first().is_some_and(|argument| argument.ty == Type::Path);
-    is_path && matches!(refusal, Refusal::NotCited | Refusal::Spent)
+/// What learning a refusal does to the mark.
+fn told(sentence: &Sentence<'_>, refusal: Refusal, justification: Label) -> Label {
+    let Sentence { call, uses } = sentence;
+    // What the table says is the kernel's own; the rest may have depended on a value
+    // that the call names.
+    let depends = call.held().next().is_some() && code::gate(refusal.number()) != Some(2);
+    let is_path = call.arguments().next().is_some_and(|(row, _)| row.ty == Type::Path);
+    match (uses, refusal) {
+        (None, _) if depends => justification,
+        // Whether a line names a path depends on what files there are.
+        (Some(_), Refusal::NotCited | Refusal::Spent) if is_path => {
+            Label { secrecy: Secrecy::FILES, ..Label::SYSTEM }
+        }
+        _ => Label::SYSTEM,
+    }
 }
 
 /// A verdict after its record.
@@ -187,6 +175,7 @@ pub struct Refused {
 #[derive(Debug)]
 pub struct Authorized<'s> {
     call: Call<'s>,
+    targets: [Option<Target<'s>>; TARGETS],
     passed: InScope<'s>,
     record: u64,
     justification: Label,
@@ -215,22 +204,19 @@ impl<'s> Authorized<'s> {
     /// Its first or second target.
     #[must_use]
     pub fn target(&self, index: usize) -> Option<&Target<'s>> {
-        self.passed.targets.get(index)?.as_ref()
+        self.targets.get(index)?.as_ref()
     }
 
     /// Its first or second target, if that is a path.
     #[must_use]
     pub fn path(&self, index: usize) -> Option<&NormalPath<'s>> {
-        match self.target(index)? {
-            Target::Path(path) => Some(path),
-            Target::Url(_) | Target::Host(_) | Target::Port(_) | Target::Name(_) => None,
-        }
+        self.target(index)?.path()
     }
 
     /// Its target, if that is a URL.
     #[must_use]
     pub fn url(&self) -> Option<Url<'_>> {
-        match &self.passed.targets {
+        match &self.targets {
             [Some(Target::Url(url)), _] => Url::parse(url).ok(),
             _ => None,
         }

@@ -16,18 +16,17 @@ mod pattern;
 mod tools;
 
 use alloc::string::String;
-use core::net::IpAddr;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use synapse_abi::code::Refusal;
 pub use synapse_abi::registry::Rights;
 
 use crate::label::Secrecy;
 use crate::path::{NormalPath, fold};
+use net::Nets;
 pub use net::{HostPattern, Method, Net, Network, Place, Terms};
-use net::{Nets, Rule};
+use pattern::Node;
 pub use pattern::{BadPattern, Pattern, Reach};
-use pattern::{Named, Node, Walk};
 pub use tools::{Decimal, Effect, Limit, Tool};
 
 /// Everything a grant lets its task name, ready to be looked up.
@@ -35,7 +34,7 @@ pub use tools::{Decimal, Effect, Limit, Tool};
 pub struct Scope {
     allow: Node<Rights>,
     deny: Node<bool>,
-    deny_names: Named<()>,
+    deny_names: HashSet<String>,
     compartments: Node<Secrecy>,
     named: Secrecy,
     nets: Nets,
@@ -55,24 +54,13 @@ impl Scope {
 
     /// Adds a deny entry for a component's name, wherever it stands.
     pub fn deny_name(&mut self, name: &str) {
-        self.deny_names.entry(&fold(name));
+        self.deny_names.insert(fold(name).into_owned());
     }
 
     /// Puts what a pattern covers and all below it into a compartment.
     pub fn compartment(&mut self, pattern: &Pattern, compartment: Secrecy) {
         self.compartments.insert_deep(pattern, |at| *at = at.join(compartment), fold);
         self.named = self.named.join(compartment);
-    }
-
-    /// Adds a network entry.
-    pub fn net(&mut self, pattern: HostPattern, entry: Net) {
-        self.named = self.named.join(entry.own);
-        self.nets.insert(pattern, Rule::Allow(entry));
-    }
-
-    /// Adds a deny entry for hosts.
-    pub fn deny_host(&mut self, pattern: HostPattern) {
-        self.nets.insert(pattern, Rule::Deny);
     }
 
     /// Adds the entry of a verb, `server/verb`; a second one takes its place.
@@ -86,44 +74,19 @@ impl Scope {
     /// # Errors
     /// `Denied` where a deny entry covers it, else `OutOfScope`.
     pub fn check(&self, path: &NormalPath<'_>, needed: Rights) -> Result<(), Refusal> {
-        let mut deny = Walk::new(&self.deny, |a, b| a || b);
-        let mut allow = Walk::new(&self.allow, Rights::and);
-        let mut denied = false;
-        let mut components = path.components();
-        while let Some(name) = components.next() {
-            let (folded, is_last) = (path.fold(name), components.is_empty());
-            denied = denied || self.deny_names.get(&folded).is_some();
-            deny.step(&folded, is_last);
-            allow.step(name, is_last);
-        }
-        if denied || deny.end() {
+        if self.denies(path.components()) {
             return Err(Refusal::Denied);
         }
-        if allow.end().cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
+        let allowed = self.allow.sum(path.components(), Rights::and);
+        if allowed.cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
     }
 
     /// Whether a deny entry covers what has these components, also where no path
     /// can spell them.
     pub fn denies<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> bool {
-        names.clone().any(|name| self.deny_names.get(&fold(name)).is_some())
-            || Walk::along(&self.deny, |a, b| a || b, names)
-    }
-
-    /// What the network entries that cover a place say.
-    ///
-    /// # Errors
-    /// `Denied` where a deny entry covers it, else `OutOfScope`.
-    pub fn check_net(&self, place: &Place<'_>) -> Result<Terms, Refusal> {
-        self.nets.check(place)
-    }
-
-    /// What covers a connection to a covered place at this address: the reply has
-    /// the compartments of both, and both must be cleared for what is sent.
-    ///
-    /// # Errors
-    /// `Denied` or `OutOfScope`; the fault is [`synapse_abi::code::Fault::Address`].
-    pub fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<Terms, Refusal> {
-        self.nets.check_resolved(address, place)
+        let mut folded = names.clone().map(fold);
+        folded.any(|name| self.deny_names.contains(&*name))
+            || self.deny.sum(names.map(fold), |a, b| a || b)
     }
 
     /// The entry of a verb.
@@ -135,7 +98,7 @@ impl Scope {
     /// The named compartments that a path's patterns put it into.
     #[must_use]
     pub fn compartments(&self, path: &NormalPath<'_>) -> Secrecy {
-        Walk::along(&self.compartments, Secrecy::join, path.components())
+        self.compartments.sum(path.components().map(fold), Secrecy::join)
     }
 
     /// Every compartment that the grant names: what a file carries whose own

@@ -17,9 +17,9 @@ use alloc::format;
 use core::cmp::Ordering;
 use core::mem::discriminant;
 
-use crate::parse::{elements, is_json, members};
+use crate::parse::{elements, is_json, values};
 use crate::scope::Decimal;
-use crate::sentence::Text;
+use crate::sentence::string as text;
 
 /// What a selector takes from a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,11 +110,6 @@ impl<'r> Key<'r> {
 
 /// The value of a key that stands once.
 fn field<'j>(object: &'j str, name: &str) -> Option<&'j str> {
-    let mut values = members(object).filter(|(key, _)| *key.decode() == *name);
-    values.next().filter(|_| values.next().is_none()).map(|(_, value)| value)
-}
-
-/// What a JSON string says.
-fn text(json: &str) -> Option<Cow<'_, str>> {
-    Some(Text(json.strip_prefix('"')?.strip_suffix('"')?).decode())
+    let mut values = values(object, name);
+    values.next().filter(|_| values.next().is_none())
 }

@@ -12,53 +12,27 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
-use core::ops::{Deref, Range};
+use core::ops::Range;
+use core::str::Chars;
 
 use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
 
+use crate::gates::Facts;
 use crate::parse::{Parser, after_plain};
 
 /// One sentence of the grammar.
 #[derive(Clone, Debug)]
-pub enum Sentence<'s> {
-    /// Asks for an effect.
-    Call(Call<'s>),
-    /// Asks for leave to have an effect later in the turn.
-    Warrant(Warrant<'s>),
+pub struct Sentence<'s> {
+    /// What it asks for; a warrant leaves contents and parameters out.
+    pub call: Call<'s>,
+    /// How often, where it asks for leave to do it later in the turn: 1 to
+    /// [`synapse_abi::limits::USES`].
+    pub uses: Option<u8>,
 }
 
-impl<'s> Sentence<'s> {
-    pub(crate) fn asked(&self) -> &Asked<'s> {
-        match self {
-            Self::Call(call) => &call.asked,
-            Self::Warrant(warrant) => &warrant.asked,
-        }
-    }
-
-    /// Which primitive.
-    #[must_use]
-    pub fn primitive(&self) -> Primitive {
-        self.asked().primitive
-    }
-}
-
-/// A call: a primitive and its arguments.
+/// A primitive and its arguments.
 #[derive(Clone, Debug)]
 pub struct Call<'s> {
-    pub(crate) asked: Asked<'s>,
-    pub(crate) hold: bool,
-}
-
-/// A warrant: a primitive, its targets, and how often it may be used.
-#[derive(Clone, Debug)]
-pub struct Warrant<'s> {
-    pub(crate) asked: Asked<'s>,
-    pub(crate) uses: u8,
-}
-
-/// What calls and warrants have in common.
-#[derive(Clone, Debug)]
-pub struct Asked<'s> {
     pub(crate) raw: &'s str,
     pub(crate) primitive: Primitive,
     pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
@@ -66,6 +40,7 @@ pub struct Asked<'s> {
     pub(crate) ranges: [(u32, u32); MAX_ARGUMENTS],
     /// How many held values the sentence names.
     pub(crate) held: u8,
+    pub(crate) hold: bool,
 }
 
 /// The value of one argument.
@@ -94,31 +69,13 @@ pub enum Argument<'s> {
     Prompt(&'s str),
 }
 
-impl Call<'_> {
+impl<'s> Call<'s> {
     /// Whether the reply stays with the kernel.
     #[must_use]
     pub fn hold(&self) -> bool {
         self.hold
     }
-}
 
-impl<'s> Deref for Call<'s> {
-    type Target = Asked<'s>;
-
-    fn deref(&self) -> &Asked<'s> {
-        &self.asked
-    }
-}
-
-impl Warrant<'_> {
-    /// How often it may be used: 1 to [`synapse_abi::limits::USES`].
-    #[must_use]
-    pub fn uses(&self) -> u64 {
-        self.uses.into()
-    }
-}
-
-impl<'s> Asked<'s> {
     /// Which primitive.
     #[must_use]
     pub fn primitive(&self) -> Primitive {
@@ -198,8 +155,19 @@ impl Iterator for Held<'_> {
     }
 }
 
+/// What a Json string says.
+pub(crate) fn string(json: &str) -> Option<Cow<'_, str>> {
+    Some(Text(json.strip_prefix('"')?.strip_suffix('"')?).decode())
+}
+
+/// What a Json value says that is a string, or a held value that is text.
+pub(crate) fn text<'v>(json: &'v str, facts: &'v impl Facts) -> Option<Cow<'v, str>> {
+    let held = || str::from_utf8(facts.held(reference(json)?)?.bytes).ok().map(Cow::Borrowed);
+    string(json).or_else(held)
+}
+
 /// The number of the held value that a Json value is.
-pub(crate) fn reference(value: &str) -> Option<u64> {
+fn reference(value: &str) -> Option<u64> {
     value.strip_prefix("{\"$held\":")?.strip_suffix('}')?.parse().ok()
 }
 
@@ -220,27 +188,27 @@ impl<'s> Text<'s> {
         if after_plain(self.0).is_empty() {
             return Cow::Borrowed(self.0);
         }
-        let mut rest = self.0;
         let mut text = String::new();
-        while let Some(at) = rest.bytes().position(|byte| byte == b'\\') {
-            let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, ""));
-            text.push_str(plain);
-            let mut after = escape.get(1..).unwrap_or_default().chars();
-            text.extend(match after.next() {
-                Some('n') => Some('\n'),
-                Some('r') => Some('\r'),
-                Some('t') => Some('\t'),
-                Some('u') => {
-                    let digits = after.as_str().get(..4).unwrap_or_default();
-                    after = after.as_str().get(4..).unwrap_or_default().chars();
-                    u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
-                }
-                other => other,
-            });
-            rest = after.as_str();
+        let mut chars = self.0.chars();
+        while let Some(char) = chars.next() {
+            text.extend(if char == '\\' { escaped(&mut chars) } else { Some(char) });
         }
-        text.push_str(rest);
         Cow::Owned(text)
+    }
+}
+
+/// What the characters after a backslash stand for.
+fn escaped(chars: &mut Chars<'_>) -> Option<char> {
+    match chars.next()? {
+        'n' => Some('\n'),
+        'r' => Some('\r'),
+        't' => Some('\t'),
+        'u' => {
+            let (digits, rest) = chars.as_str().split_at_checked(4)?;
+            *chars = rest.chars();
+            u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
+        }
+        other => Some(other),
     }
 }
 

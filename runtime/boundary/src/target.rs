@@ -19,9 +19,8 @@ use synapse_abi::registry::{Primitive, Role, Type};
 use crate::gates::Facts;
 use crate::parse::well_formed;
 use crate::path::NormalPath;
-use crate::scope::{Method, Place, Scope, Terms, Tool};
-use crate::sentence::{Argument, Asked};
-use crate::url::{Host, Url};
+use crate::scope::Method;
+use crate::sentence::{Argument, Call};
 
 /// What a call acts upon, in the form that gate 4 compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +37,13 @@ pub enum Target<'s> {
     Name(Cow<'s, str>),
 }
 
-impl Target<'_> {
+impl<'s> Target<'s> {
+    /// It as a path, if it is one.
+    #[must_use]
+    pub const fn path(&self) -> Option<&NormalPath<'s>> {
+        if let Self::Path(path) = self { Some(path) } else { None }
+    }
+
     /// The same target, independent of the sentence it stood in.
     #[must_use]
     pub fn owned(&self) -> Target<'static> {
@@ -71,9 +76,9 @@ pub(crate) type Targets<'s> = [Option<Result<Target<'s>, Refusal>>; TARGETS];
 
 /// The targets that a sentence names. A held one is resolved here, a selector when
 /// its warrant is used.
-pub(crate) fn targets<'s>(asked: &Asked<'s>, facts: &impl Facts) -> Targets<'s> {
+pub(crate) fn targets<'s>(call: &Call<'s>, facts: &impl Facts) -> Targets<'s> {
     let mut found = [const { None }; TARGETS];
-    let named = asked.arguments().filter(|(argument, _)| argument.role == Role::Target);
+    let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
     for (slot, (argument, value)) in found.iter_mut().zip(named) {
         let selects = matches!(value, Argument::Selector(_));
         *slot = (!selects).then(|| target(argument.ty, value, facts));
@@ -108,35 +113,7 @@ fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Targe
     })
 }
 
-/// What the entries that cover a call say; `None` where none does.
-pub(crate) fn terms(primitive: Primitive, targets: &Targets<'_>, scope: &Scope) -> Option<Terms> {
-    let net = || scope.check_net(&place(primitive, targets).ok()?).ok();
-    entry(targets, scope).map_or_else(net, |tool| Some(tool.terms))
-}
-
-/// The entry of the verb that a call names.
-pub(crate) fn entry<'a>(targets: &Targets<'_>, scope: &'a Scope) -> Option<&'a Tool> {
-    match targets {
-        [Some(Ok(Target::Name(name))), _] => scope.entry(name),
-        _ => None,
-    }
-}
-
 /// How a primitive that names a URL uses the network.
 pub(crate) fn method(primitive: Primitive) -> Method {
     if primitive == Primitive::NetHttpPost { Method::Post } else { Method::Get }
-}
-
-/// Where on the network a call goes.
-pub(crate) fn place<'a>(
-    primitive: Primitive,
-    targets: &'a Targets<'_>,
-) -> Result<Place<'a>, Refusal> {
-    match targets {
-        [Some(Ok(Target::Url(url))), None] => Ok(Place::of(&Url::parse(url)?, method(primitive))),
-        [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
-            Ok(Place { host: Host::parse(host)?, port: *port, method: Method::Listen, path: None })
-        }
-        _ => Err(Refusal::OutOfScope),
-    }
 }

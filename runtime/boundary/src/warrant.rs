@@ -21,16 +21,17 @@ use core::ops::Range;
 use synapse_abi::code::Refusal;
 use synapse_abi::registry::{Egress, Primitive, Role, Type};
 
-use crate::cite::{Wanted, cite, cite_from, verb_word};
-use crate::gates::{Facts, Finding, Request, Stopped};
+use crate::cite::{Wanted, cite, cite_from};
+use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped};
 use crate::label::{Integrity, Secrecy};
 use crate::link::vouched;
-use crate::parse::{elements, members, strings};
-use crate::scope::{Pattern, Scope, Tool};
+use crate::parse::{elements, members, parse, strings, values};
+use crate::path::NormalPath;
+use crate::scope::{Pattern, Tool};
 use crate::select::{Taken, literals, resolve};
-use crate::sentence::{Argument, Asked, Held, Piece, Sentence, Text, reference};
-use crate::target::{TARGETS, Target, Targets, entry};
-use crate::url::{Host, Url};
+use crate::sentence::{Argument, Held, Piece, Sentence, Text, string, text};
+use crate::target::{TARGETS, Target, targets};
+use crate::url::Url;
 
 /// Compartments that a warrant lets out, since what it names was typed.
 const LET_OUT: Secrecy = Secrecy::PROMPT.join(Secrecy::FILES);
@@ -48,20 +49,10 @@ pub struct Warrants {
 /// What the gates let be minted; it is a warrant once its record is taken.
 #[derive(Debug)]
 pub(crate) struct Mint {
-    primitive: Primitive,
-    targets: [Option<Fixed>; TARGETS],
-    /// The Json that a connector's verb is fixed by.
-    arguments: String,
+    /// The sentence that asked for it, which says what it covers.
+    raw: String,
     uses: u8,
     citation: Citation,
-}
-
-/// A target as a warrant fixes it.
-#[derive(Debug)]
-enum Fixed {
-    Exactly(Target<'static>),
-    Under(Pattern),
-    Selected(String),
 }
 
 /// The place in the session's lines that funds a warrant.
@@ -106,15 +97,12 @@ impl Warrants {
         let spent = |(record, mint): &(u64, Mint)| Some(*record) == cause && mint.uses == 0;
         match finding {
             Finding::Passed(call, _) if self.live.iter().any(spent) => {
-                Finding::Refused(Sentence::Call(call), Refusal::Spent)
+                Finding::Refused(Some(Sentence { call, uses: None }), Refusal::Spent)
             }
-            Finding::Minted(warrant, mint) if !self.funds(&mint.citation, mint.uses) => {
-                Finding::Refused(Sentence::Warrant(warrant), Refusal::Spent)
+            Finding::Minted(sentence, mint) if !self.funds(&mint.citation, mint.uses) => {
+                Finding::Refused(Some(sentence), Refusal::Spent)
             }
-            Finding::Passed(..)
-            | Finding::Minted(..)
-            | Finding::Refused(..)
-            | Finding::Unreadable(_) => finding,
+            Finding::Passed(..) | Finding::Minted(..) | Finding::Refused(..) => finding,
         }
     }
 
@@ -135,221 +123,189 @@ impl Warrants {
     }
 
     /// The record of a warrant that covers a call which gate 3 has stopped.
-    pub(crate) fn covering(
+    pub(crate) fn covering<F: Facts>(
         &self,
-        asked: &Asked<'_>,
-        targets: &Targets<'_>,
+        case: &Case<'_, '_, F>,
         stopped: &Stopped,
-        request: &Request<'_, '_>,
-        facts: &impl Facts,
     ) -> Result<Option<u64>, Refusal> {
         if stopped.refusal == Refusal::Protected || stopped.leak.without(LET_OUT) != Secrecy::NONE {
             return Ok(None);
         }
-        let covers = |(_, mint): &&(u64, Mint)| mint.covers(asked, targets, request.scope, facts);
+        let covers = |(_, mint): &&(u64, Mint)| mint.uses > 0 && mint.covers(case);
         let Some((record, _)) = self.live.iter().find(covers) else { return Ok(None) };
-        if asked.primitive.row().egress != Egress::Never {
-            check_links(asked, targets, request, facts)?;
+        if case.call.primitive.row().egress != Egress::Never {
+            check_links(case)?;
         }
         Ok(Some(*record))
     }
 }
 
 impl Mint {
-    fn covers(
-        &self,
-        asked: &Asked<'_>,
-        targets: &Targets<'_>,
-        scope: &Scope,
-        facts: &impl Facts,
-    ) -> bool {
-        let same = |(fixed, target): (&Option<Fixed>, _)| match (fixed, target) {
-            (None, &None) => true,
-            (Some(fixed), Some(Ok(target))) => fixed.covers(target, facts),
-            (None, Some(_)) | (Some(_), None | Some(Err(_))) => false,
-        };
-        self.uses > 0
-            && self.primitive == asked.primitive
-            && self.targets.iter().zip(targets).all(same)
-            && entry(targets, scope)
-                .is_none_or(|tool| agree(&self.arguments, asked.span(1), tool, facts))
-    }
-}
-
-impl Fixed {
-    fn covers(&self, target: &Target<'_>, facts: &impl Facts) -> bool {
-        match (self, target) {
-            (Self::Exactly(fixed), target) => fixed == target,
-            (Self::Under(pattern), Target::Path(path)) => pattern.covers(path),
-            (Self::Selected(selector), Target::Path(path)) => {
-                let held = Held::within(selector).next().and_then(|number| facts.held(number));
-                let reply = held.and_then(|held| Some((held.bytes, held.reply_of?)));
-                reply.is_some_and(|(bytes, reply)| {
-                    let Target::Path(directory) = reply.target else { return false };
-                    let picked = resolve(selector, bytes, Some(directory.as_str()));
-                    reply.is_whole && picked == Some(Taken::Text(path.as_str().into()))
-                })
+    fn covers<F: Facts>(&self, case: &Case<'_, '_, F>) -> bool {
+        let Ok(Sentence { call, .. }) = parse(self.raw.as_bytes()) else { return false };
+        let fixed = targets(&call, case.facts);
+        let same = |place| match (fixed.get(place), case.targets.get(place)) {
+            (Some(Some(Ok(Target::Path(fixed)))), Some(Some(Ok(Target::Path(path))))) => {
+                fixed == path || Pattern::parse(fixed.as_str()).is_ok_and(|it| it.covers(path))
             }
-            (Self::Under(_) | Self::Selected(_), _) => false,
-        }
+            // In its place stands a selector, or nothing.
+            (Some(None), Some(Some(Ok(Target::Path(path))))) => {
+                selects(call.span(place), path, case.facts)
+            }
+            (fixed, target) => fixed == target,
+        };
+        call.primitive == case.call.primitive
+            && (0..TARGETS).all(same)
+            && case
+                .entry()
+                .is_none_or(|tool| agree(call.span(1), case.call.span(1), tool, case.facts))
     }
 }
 
-/// Whether the arguments of a verb are those that a warrant fixed, and others only
-/// where the verb's entry limits them.
+/// The bytes that a selector is over, and what they are the reply of.
+fn selected<'f>(selector: &str, facts: &'f impl Facts) -> Option<(&'f [u8], Reply<'f>)> {
+    let held = facts.held(Held::within(selector).next()?)?;
+    Some((held.bytes, held.reply_of?))
+}
+
+/// Whether a selector comes to a path now.
+fn selects(selector: &str, path: &NormalPath<'_>, facts: &impl Facts) -> bool {
+    selected(selector, facts).is_some_and(|(bytes, reply)| {
+        let picked = resolve(selector, bytes, reply.target.text());
+        reply.is_whole && picked == Some(Taken::Text(path.as_str().into()))
+    })
+}
+
+/// Whether the arguments of a verb are those that a warrant fixed, or held values of
+/// the same text, and others only where the verb's entry limits them.
 fn agree(fixed: &str, given: &str, tool: &Tool, facts: &impl Facts) -> bool {
-    let find = |json, name: Text<'_>| members(json).find(|(key, _)| key.decode() == name.decode());
-    let sound = |(name, value): (Text<'_>, &str)| match find(fixed, name) {
-        Some((_, wanted)) => is_same(wanted, value, facts),
-        None => tool.limits.iter().any(|(limited, _)| *name.decode() == **limited),
+    let sound = |(name, value): (Text<'_>, &str)| match values(fixed, &name.decode()).next() {
+        Some(wanted) => {
+            wanted == value || string(wanted).is_some_and(|it| text(value, facts) == Some(it))
+        }
+        None => tool.limits.iter().any(|(limited, _)| *limited == *name.decode()),
     };
-    members(given).all(sound) && members(fixed).all(|(name, _)| find(given, name).is_some())
-}
-
-/// Whether a Json value of a call is the one that a warrant fixed: the same, or a
-/// held value of the same text.
-fn is_same(wanted: &str, value: &str, facts: &impl Facts) -> bool {
-    let held = reference(value).and_then(|number| facts.held(number));
-    let text = strings(wanted).next().filter(|_| wanted.starts_with('"'));
-    match (held, text) {
-        (Some(held), Some(text)) => held.bytes == text.decode().as_bytes(),
-        (_, _) => wanted == value,
-    }
+    let stands = |(name, _): (Text<'_>, _)| values(given, &name.decode()).next().is_some();
+    members(given).all(sound) && members(fixed).all(stands)
 }
 
 /// Gate 3 for a warrant: what it may be minted as.
-pub(crate) fn mint(
-    asked: &Asked<'_>,
-    uses: u8,
-    targets: &Targets<'_>,
-    request: &Request<'_, '_>,
-    facts: &impl Facts,
-) -> Result<Mint, Refusal> {
-    if request.mark.label().integrity == Integrity::Ingested {
+pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, Refusal> {
+    if case.request.mark.label().integrity == Integrity::Ingested {
         return Err(Refusal::Tainted);
     }
-    let primitive = asked.primitive;
-    let row = primitive.row();
-    let verb = match targets {
-        [Some(Ok(Target::Name(name))), _] => name,
-        _ => row.name,
-    };
-    let mut search = Search { request, facts, says: primitive.says(), verb, uses, found: None };
-    let named = asked.arguments().filter(|(row, _)| row.role == Role::Target);
-    let mut fixed = [const { None }; TARGETS];
-    for (slot, ((row, value), target)) in fixed.iter_mut().zip(named.zip(targets)) {
-        *slot = Some(match (value, target) {
+    let mut search = Search { case, uses, found: None };
+    let named = case.call.arguments().filter(|(row, _)| row.role == Role::Target);
+    for ((row, value), target) in named.zip(&case.targets) {
+        match (value, target) {
             (Argument::Selector(selector), _) => search.selector(row.ty, selector)?,
             (_, Some(Ok(target))) => search.target(target)?,
             (_, Some(Err(defect))) => return Err(*defect),
             (_, None) => return Err(Refusal::Malformed),
-        });
+        }
     }
-    let mut arguments = String::new();
-    if let Argument::Json(json) = asked.argument(1) {
+    if let Argument::Json(json) = case.call.argument(1) {
         // No manifest says of which verb's records a selector may take one.
         if Held::within(json).next().is_some() {
             return Err(Refusal::Unsupported);
         }
-        let limits = entry(targets, request.scope).map_or(&[][..], |tool| &tool.limits);
+        let limits = case.entry().map_or(&[][..], |tool| &tool.limits);
         for (name, value) in members(json) {
             let mut limits = limits.iter().filter(|(limited, _)| *name.decode() == **limited);
-            if !limits.any(|(_, limit)| limit.admits(value, facts)) {
+            if !limits.any(|(_, limit)| limit.admits(value, case.facts)) {
                 // No manifest says what else the verb acts upon.
-                let missing = |refusal| match refusal {
-                    Refusal::NotCited => Refusal::Unsupported,
-                    other => other,
+                let missing = |refusal| {
+                    if refusal == Refusal::NotCited { Refusal::Unsupported } else { refusal }
                 };
                 search.value(value, &name.decode(), None).map_err(missing)?;
             }
         }
-        arguments.push_str(json);
     }
     let citation = search.found.ok_or(Refusal::Unsupported)?;
-    Ok(Mint { primitive, targets: fixed, arguments, uses, citation })
+    Ok(Mint { raw: case.call.raw.into(), uses, citation })
 }
 
 /// A search of the human's lines for all that one warrant fixes.
-struct Search<'a, F> {
-    request: &'a Request<'a, 'a>,
-    facts: &'a F,
-    /// The words for what it would do, and the one name of it.
-    says: &'a [&'a str],
-    verb: &'a str,
+struct Search<'c, 'a, 's, F> {
+    case: &'c Case<'a, 's, F>,
     uses: u8,
     /// Where what was looked for first stands: what funds the warrant.
     found: Option<Citation>,
 }
 
-impl<F: Facts> Search<'_, F> {
-    /// What fixes a literal target.
-    fn target(&mut self, target: &Target<'_>) -> Result<Fixed, Refusal> {
+impl<F: Facts> Search<'_, '_, '_, F> {
+    /// Looks for a literal target.
+    fn target(&mut self, target: &Target<'_>) -> Result<(), Refusal> {
         let wanted = match target {
             Target::Path(path)
                 if path.as_str().ends_with("/*") || path.as_str().ends_with("/**") =>
             {
-                let pattern = Pattern::parse(path.as_str()).map_err(|_| Refusal::BadName)?;
-                self.cited(Wanted::Pattern(path.as_str()), Some(self.says))?;
-                return Ok(Fixed::Under(pattern));
+                Pattern::parse(path.as_str()).map_err(|_| Refusal::BadName)?;
+                return self.cited(Wanted::Pattern(path.as_str()), Some(self.says()));
             }
             Target::Path(path) => Wanted::Path(path),
             Target::Url(url) => Wanted::Url(url),
             Target::Host(host) => Wanted::Host(host),
             Target::Port(port) => Wanted::Port(*port),
             // What a connector's verb is fixed by are its arguments.
-            Target::Name(_) => return Ok(Fixed::Exactly(target.owned())),
+            Target::Name(_) => return Ok(()),
         };
-        self.cited(wanted, None)?;
-        Ok(Fixed::Exactly(target.owned()))
+        self.cited(wanted, None)
     }
 
-    /// What fixes a target that is to be chosen from a listing.
-    fn selector(&mut self, ty: Type, selector: &str) -> Result<Fixed, Refusal> {
-        let held = Held::within(selector).next().and_then(|number| self.facts.held(number));
-        let listing = held.and_then(|held| held.reply_of).map(|reply| reply.primitive);
+    /// The words for what it would do.
+    fn says(&self) -> &'static [&'static str] {
+        self.case.call.primitive.says()
+    }
+
+    /// Looks for what a target is to be chosen by from a listing.
+    fn selector(&mut self, ty: Type, selector: &str) -> Result<(), Refusal> {
+        let listing = selected(selector, self.case.facts).map(|(_, reply)| reply.primitive);
         // No manifest says whose records any other reply holds.
         if ty != Type::Path || listing != Some(Primitive::FsList) {
             return Err(Refusal::Unsupported);
         }
         for (name, literal) in literals(selector) {
-            self.value(literal, &name, Some(self.says))?;
+            self.value(literal, &name, Some(self.says()))?;
         }
-        if self.found.is_none() {
-            self.cited(Wanted::Word(self.says), None)?;
-        }
-        Ok(Fixed::Selected(selector.into()))
+        let found = self.found.is_some();
+        if found { Ok(()) } else { self.cited(Wanted::Word(self.says()), None) }
     }
 
     /// Looks for a Json value of an argument or a field of this name.
     fn value(&mut self, value: &str, name: &str, says: Option<&[&str]>) -> Result<(), Refusal> {
-        match value.as_bytes() {
-            [b'"', ..] => {
-                let text = strings(value).next().map(Text::decode).unwrap_or_default();
-                self.cited(Wanted::Text(&text, name), says)
+        match string(value) {
+            Some(text) => self.cited(Wanted::Text(&text, name), says),
+            None if value.starts_with('[') => {
+                elements(value).try_for_each(|value| self.value(value, name, says))
             }
-            [b'[', ..] => elements(value).try_for_each(|value| self.value(value, name, says)),
-            _ => self.cited(Wanted::Number(value, name), says),
+            None => self.cited(Wanted::Number(value, name), says),
         }
     }
 
     /// Looks for a place, the newest line first, and beside it for one of the words
     /// that it `says`.
     fn cited(&mut self, wanted: Wanted<'_>, says: Option<&[&str]>) -> Result<(), Refusal> {
+        let Case { call, request, facts, targets, .. } = self.case;
+        let verb = match targets {
+            [Some(Ok(Target::Name(name))), _] => name,
+            _ => call.primitive.row().name,
+        };
         let mut refusal = Refusal::NotCited;
-        for (line, text) in self.request.lines.iter().enumerate().rev() {
+        for (line, text) in request.lines.iter().enumerate().rev() {
             let mut from = 0;
-            while let Some(span) = cite_from(text, from, wanted, self.facts) {
+            while let Some(span) = cite_from(text, from, wanted, *facts) {
                 from = span.end;
                 let mut rest = [text.get(..span.start), text.get(span.end..)].into_iter().flatten();
-                let said = |says| rest.any(|rest| verb_word(rest, says, self.facts).is_some());
-                let citation = Citation { line, span, verb: self.verb.into() };
+                let said = |says| rest.any(|rest| cite(rest, Wanted::Word(says), *facts).is_some());
+                let citation = Citation { line, span, verb: verb.into() };
                 if !says.is_none_or(said) {
                     continue;
                 }
                 if self.found.is_some() {
                     return Ok(());
                 }
-                if self.request.warrants.funds(&citation, self.uses) {
+                if request.warrants.funds(&citation, self.uses) {
                     self.found = Some(citation);
                     return Ok(());
                 }
@@ -361,19 +317,11 @@ impl<F: Facts> Search<'_, F> {
 }
 
 /// Whether no text that a warranted call sends leads where the human did not.
-fn check_links(
-    asked: &Asked<'_>,
-    targets: &Targets<'_>,
-    request: &Request<'_, '_>,
-    facts: &impl Facts,
-) -> Result<(), Refusal> {
-    let lines = request.lines;
-    let host = if let [Some(Ok(Target::Url(url))), _] = targets
-        && let Host::Name(name) = Url::parse(url)?.host()
-    {
-        Some(name.as_str())
-    } else {
-        None
+fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
+    let Case { call, facts, request: Request { lines, .. }, .. } = case;
+    let host = match &case.targets {
+        [Some(Ok(Target::Url(url))), _] => Some(Url::parse(url)?.host()),
+        _ => None,
     };
     let text = |number| {
         let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
@@ -387,25 +335,22 @@ fn check_links(
             (Primitive::NetHttpGet, Target::Url(url)) => Some(Wanted::Url(url)),
             _ => None,
         });
-        let is_named = |wanted| lines.iter().any(|line| cite(line, wanted, facts).is_some());
-        if wanted.is_some_and(is_named) {
-            return Ok(());
-        }
-        vouched(text(number)?, host, lines)
+        let is_named = |wanted| lines.iter().any(|line| cite(line, wanted, *facts).is_some());
+        if wanted.is_some_and(is_named) { Ok(()) } else { vouched(text(number)?, host, lines) }
     };
-    for (_, value) in asked.arguments() {
+    for (_, value) in call.arguments() {
         if let Argument::Json(json) = value {
             strings(json).try_for_each(|text| vouched(&text.decode(), host, lines))?;
             Held::within(json).try_for_each(whole)?;
         }
         let Argument::Content(content) = value else { continue };
-        let mut pieces = content.pieces();
-        if let (Some(Piece::Held(number)), None) = (pieces.next(), pieces.next()) {
+        let pieces: Vec<Piece<'_>> = content.pieces().collect();
+        if let [Piece::Held(number)] = pieces[..] {
             whole(number)?;
             continue;
         }
         let mut all = String::new();
-        for piece in content.pieces() {
+        for piece in pieces {
             let piece = match piece {
                 Piece::Text(text) => text.decode(),
                 Piece::Held(number) => text(number)?.into(),

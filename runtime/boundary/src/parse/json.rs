@@ -4,7 +4,7 @@
 //! has no second way to say a thing.
 //!
 //! # Invariants
-//! - A string is scanned eight bytes at a time and stops at the first byte that
+//! - A string is scanned many bytes at a time and stops at the first byte that
 //!   is not plain, which is ASCII, so what is cut is whole characters.
 //!
 //! # Not here
@@ -48,13 +48,7 @@ impl<'s> Parser<'s> {
             parser.eat(":")?;
             parser.value(inner, references)
         };
-        self.series("{", "}", member).map(|_| ())
-    }
-
-    /// An array, itself one of `levels`.
-    fn array(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
-        let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
-        self.series("[", "]", |parser| parser.value(inner, references)).map(|_| ())
+        self.series("{", "}", member).map(drop)
     }
 
     /// A value with room for `levels` of nesting.
@@ -62,11 +56,14 @@ impl<'s> Parser<'s> {
         match self.rest.as_bytes() {
             [b'{', b'"', b'$', after, ..] if *after != b'$' => match references {
                 References::None => Err(Refusal::Malformed),
-                References::Held => self.reference().map(|_| ()),
-                References::Selectors => self.selector().map(|_| ()),
+                References::Held => self.reference().map(drop),
+                References::Selectors => self.selector().map(drop),
             },
             [b'{', ..] => self.object(levels, references),
-            [b'[', ..] => self.array(levels, references),
+            [b'[', ..] => {
+                let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
+                self.series("[", "]", |parser| parser.value(inner, references)).map(drop)
+            }
             [b'n', ..] => self.eat("null"),
             _ => self.scalar(),
         }
@@ -75,7 +72,7 @@ impl<'s> Parser<'s> {
     /// A string, a truth value or a number.
     fn scalar(&mut self) -> Result<(), Refusal> {
         match self.rest.as_bytes() {
-            [b'"', ..] => self.string().map(|_| ()),
+            [b'"', ..] => self.string().map(drop),
             [b't', ..] => self.eat("true"),
             [b'f', ..] => self.eat("false"),
             _ => self.number(),
@@ -170,6 +167,11 @@ pub(crate) fn members(object: &str) -> impl Iterator<Item = (Text<'_>, &str)> {
     })
 }
 
+/// The values of one key of an object that was parsed.
+pub(crate) fn values<'j>(object: &'j str, name: &str) -> impl Iterator<Item = &'j str> {
+    members(object).filter(move |(key, _)| *key.decode() == *name).map(|(_, value)| value)
+}
+
 /// The elements of an array that was parsed, as they stand.
 pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut parser = Parser::new(array.strip_prefix('[').unwrap_or_default());
@@ -199,33 +201,13 @@ pub(crate) fn strings(part: &str) -> impl Iterator<Item = Text<'_>> {
 
 /// What follows the plain characters at the beginning of `text`.
 pub(crate) fn after_plain(text: &str) -> &str {
-    let mut bytes = text.as_bytes();
-    while let Some((eight, rest)) = bytes.split_first_chunk::<8>() {
-        if any_special(u64::from_le_bytes(*eight)) {
-            break;
-        }
-        bytes = rest;
-    }
-    while let [byte, rest @ ..] = bytes
-        && !matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f)
-    {
-        bytes = rest;
-    }
-    text.get(text.len().saturating_sub(bytes.len())..).unwrap_or_default()
-}
-
-/// Whether one of eight bytes is a control, a quote or a backslash.
-const fn any_special(eight: u64) -> bool {
-    const ONES: u64 = u64::MAX / 255;
-    // A borrow out of a lane comes only from a lane that is itself special.
-    const fn below(eight: u64, bound: u64) -> u64 {
-        eight.wrapping_sub(ONES.wrapping_mul(bound)) & !eight
-    }
-    let quote = eight ^ ONES.wrapping_mul(0x22);
-    let backslash = eight ^ ONES.wrapping_mul(0x5c);
-    let delete = eight ^ ONES.wrapping_mul(0x7f);
-    let found = below(eight, 0x20) | below(quote, 1) | below(backslash, 1) | below(delete, 1);
-    found & ONES.wrapping_mul(0x80) != 0
+    let special = |byte: u8| matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f);
+    // Without a branch inside sixteen bytes, which are then compared at once.
+    let is_plain = |bytes: &&[u8; 16]| !bytes.iter().fold(false, |any, byte| any | special(*byte));
+    let (chunks, _) = text.as_bytes().as_chunks();
+    let plain = chunks.iter().take_while(is_plain).count().saturating_mul(16);
+    let rest = text.bytes().skip(plain).take_while(|byte| !special(*byte)).count();
+    text.get(plain.saturating_add(rest)..).unwrap_or_default()
 }
 
 /// Whether `\u00` and these digits are the one spelling of a control.

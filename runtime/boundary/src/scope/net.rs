@@ -21,6 +21,7 @@ use hashbrown::HashMap;
 use synapse_abi::code::Refusal;
 
 use crate::label::Secrecy;
+use crate::scope::Scope;
 use crate::url::{Host, Url};
 
 /// Bits by which an IPv4 address is preceded in its IPv4-mapped form.
@@ -159,7 +160,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    pub(super) const fn join(self, other: Self) -> Self {
+    const fn join(self, other: Self) -> Self {
         Self { clear: self.clear.join(other.clear), own: self.own.join(other.own) }
     }
 }
@@ -175,13 +176,61 @@ pub(super) struct Nets {
 }
 
 #[derive(Debug)]
-pub(super) enum Rule {
+enum Rule {
     Deny,
     Allow(Net),
 }
 
+impl Scope {
+    /// Adds a network entry.
+    pub fn net(&mut self, pattern: HostPattern, entry: Net) {
+        self.named = self.named.join(entry.own);
+        self.nets.insert(pattern, Rule::Allow(entry));
+    }
+
+    /// Adds a deny entry for hosts.
+    pub fn deny_host(&mut self, pattern: HostPattern) {
+        self.nets.insert(pattern, Rule::Deny);
+    }
+
+    /// What the network entries that cover a place say.
+    ///
+    /// # Errors
+    /// `Denied` where a deny entry covers it, else `OutOfScope`.
+    pub fn check_net(&self, place: &Place<'_>) -> Result<Terms, Refusal> {
+        match place.host {
+            Host::Name(name) => {
+                let suffixes = core::iter::successors(Some(name.as_str()), |name| {
+                    name.split_once('.').map(|(_, suffix)| suffix)
+                });
+                let above = suffixes.skip(1).filter_map(|suffix| self.nets.below.get(suffix));
+                let rules = self.nets.names.get(name.as_str()).into_iter().chain(above).flatten();
+                judge(rules.map(|rule| (rule, true)), place)
+            }
+            Host::V4(address) => self.nets.check(IpAddr::V4(address), place),
+            Host::V6(address) => self.nets.check(IpAddr::V6(address), place),
+        }
+    }
+
+    /// What covers a connection to a covered place at this address: the reply has
+    /// the compartments of both, and both must be cleared for what is sent.
+    ///
+    /// # Errors
+    /// `Denied` or `OutOfScope`; the fault is [`synapse_abi::code::Fault::Address`].
+    pub fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<Terms, Refusal> {
+        let named = self.check_net(place)?;
+        match self.nets.check(address, place) {
+            Ok(Terms { clear, own }) => {
+                Ok(Terms { clear: named.clear.meet(clear), own: named.own.join(own) })
+            }
+            Err(Refusal::OutOfScope) if special(bits(address)).is_none() => Ok(named),
+            Err(refusal) => Err(refusal),
+        }
+    }
+}
+
 impl Nets {
-    pub(super) fn insert(&mut self, pattern: HostPattern, rule: Rule) {
+    fn insert(&mut self, pattern: HostPattern, rule: Rule) {
         let rules = match pattern {
             HostPattern::Name(name) => self.names.entry(name).or_default(),
             HostPattern::Below(name) => self.below.entry(name).or_default(),
@@ -195,23 +244,8 @@ impl Nets {
         rules.push(rule);
     }
 
-    /// What covers the place.
-    pub(super) fn check(&self, place: &Place<'_>) -> Result<Terms, Refusal> {
-        match place.host {
-            Host::Name(name) => {
-                let suffixes = core::iter::successors(Some(name.as_str()), |name| {
-                    name.split_once('.').map(|(_, suffix)| suffix)
-                });
-                let above = suffixes.skip(1).filter_map(|suffix| self.below.get(suffix));
-                let rules = self.names.get(name.as_str()).into_iter().chain(above).flatten();
-                judge(rules.map(|rule| (rule, true)), place)
-            }
-            Host::V4(address) => self.check_address(IpAddr::V4(address), place),
-            Host::V6(address) => self.check_address(IpAddr::V6(address), place),
-        }
-    }
-
-    fn check_address(&self, address: IpAddr, place: &Place<'_>) -> Result<Terms, Refusal> {
+    /// What covers an address by itself.
+    fn check(&self, address: IpAddr, place: &Place<'_>) -> Result<Terms, Refusal> {
         let bits = bits(address);
         let least = special(bits).unwrap_or(0);
         let rules = self.prefixes.iter().filter_map(|&prefix| {
@@ -219,22 +253,6 @@ impl Nets {
             Some((self.networks.get(&network)?, prefix >= least))
         });
         judge(rules.flat_map(|(rules, named)| rules.iter().map(move |rule| (rule, named))), place)
-    }
-
-    /// What covers a connection to an address that the place's name resolved to.
-    pub(super) fn check_resolved(
-        &self,
-        address: IpAddr,
-        place: &Place<'_>,
-    ) -> Result<Terms, Refusal> {
-        let named = self.check(place)?;
-        match self.check_address(address, place) {
-            Ok(Terms { clear, own }) => {
-                Ok(Terms { clear: named.clear.meet(clear), own: named.own.join(own) })
-            }
-            Err(Refusal::OutOfScope) if special(bits(address)).is_none() => Ok(named),
-            Err(refusal) => Err(refusal),
-        }
     }
 }
 
@@ -320,19 +338,19 @@ mod tests {
         }
     }
 
-    fn nets(allow: &[&str], deny: &[&str]) -> Nets {
-        let mut nets = Nets::default();
+    fn nets(allow: &[&str], deny: &[&str]) -> Scope {
+        let mut nets = Scope::default();
         for text in allow {
-            nets.insert(HostPattern::parse(text).unwrap(), Rule::Allow(net()));
+            nets.net(HostPattern::parse(text).unwrap(), net());
         }
         for text in deny {
-            nets.insert(HostPattern::parse(text).unwrap(), Rule::Deny);
+            nets.deny_host(HostPattern::parse(text).unwrap());
         }
         nets
     }
 
-    fn check(nets: &Nets, url: &str) -> Result<(), Refusal> {
-        nets.check(&Place::of(&Url::parse(url).unwrap(), Method::Get)).map(|_| ())
+    fn check(nets: &Scope, url: &str) -> Result<(), Refusal> {
+        nets.check_net(&Place::of(&Url::parse(url).unwrap(), Method::Get)).map(|_| ())
     }
 
     #[test]
@@ -375,10 +393,10 @@ mod tests {
 
     #[test]
     fn paths_are_prefixes_of_whole_segments_and_methods_are_named() {
-        let mut nets = Nets::default();
+        let mut nets = Scope::default();
         let paths = ["/v1".into(), "/open/".into()].into();
         let name = HostPattern::parse("a.example").unwrap();
-        nets.insert(name, Rule::Allow(Net { paths, ..net() }));
+        nets.net(name, Net { paths, ..net() });
         for (path, inside) in [
             ("/v1", true),
             ("/v1/x", true),
@@ -402,7 +420,7 @@ mod tests {
             assert_eq!(check(&nets, &url).is_ok(), inside, "{path}");
         }
         let place = Place::of(&Url::parse("https://a.example/v1").unwrap(), Method::Post);
-        assert_eq!(nets.check(&place), Err(Refusal::OutOfScope));
+        assert_eq!(nets.check_net(&place), Err(Refusal::OutOfScope));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use hashbrown::HashMap;
 use synapse_abi::code::Refusal;
 
-use crate::path::{NormalPath, fold};
+use crate::path::NormalPath;
 
 /// A path pattern: literal components, then nothing, `/*` or `/**`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,11 +73,13 @@ impl Pattern {
 
     /// Whether it reaches a path, compared exactly.
     pub(crate) fn covers(&self, path: &NormalPath<'_>) -> bool {
-        path.below(&self.path).is_some_and(|mut below| match self.reach {
-            Reach::Exact => below.is_empty(),
-            Reach::Children => below.next().is_some() && below.is_empty(),
-            Reach::Subtree => true,
-        })
+        let mut rest = path.components();
+        self.path.components().all(|name| rest.next() == Some(name))
+            && match self.reach {
+                Reach::Exact => rest.next().is_none(),
+                Reach::Children => rest.next().is_some() && rest.next().is_none(),
+                Reach::Subtree => true,
+            }
     }
 
     /// How far it reaches.
@@ -90,33 +92,10 @@ impl Pattern {
 /// How the names of a tree compare.
 pub(super) type Key = fn(&str) -> Cow<'_, str>;
 
-/// Things by name.
-#[derive(Debug, Default)]
-pub(super) struct Named<T> {
-    all: HashMap<String, T>,
-    /// A bit for the first byte of each name: most that are absent are told by it.
-    first: u64,
-}
-
-impl<T: Default> Named<T> {
-    pub(super) fn entry(&mut self, name: &str) -> &mut T {
-        self.first |= first_bit(name);
-        self.all.entry_ref(name).or_default()
-    }
-
-    pub(super) fn get(&self, name: &str) -> Option<&T> {
-        if self.first & first_bit(name) == 0 { None } else { self.all.get(name) }
-    }
-}
-
-fn first_bit(name: &str) -> u64 {
-    name.bytes().next().map_or(0, |byte| 1_u64.rotate_left(byte.into()))
-}
-
 /// One component's place in a tree of patterns.
 #[derive(Debug, Default)]
 pub(super) struct Node<T> {
-    children: Named<Node<T>>,
+    children: HashMap<String, Node<T>>,
     exact: T,
     child: T,
     below: T,
@@ -148,50 +127,26 @@ impl<T: Copy + Default> Node<T> {
     fn at(&mut self, path: &NormalPath<'_>, key: Key) -> &mut Self {
         let mut node = self;
         for component in path.components() {
-            node = node.children.entry(&key(component));
+            node = node.children.entry_ref(&*key(component)).or_default();
         }
         node
     }
-}
 
-/// A walk along a path, and the sum of what matched on the way.
-#[derive(Debug)]
-pub(super) struct Walk<'a, T> {
-    node: Option<&'a Node<T>>,
-    sum: T,
-    add: fn(T, T) -> T,
-}
-
-impl<'a, T: Copy + Default> Walk<'a, T> {
-    pub(super) fn new(root: &'a Node<T>, add: fn(T, T) -> T) -> Self {
-        Self { node: Some(root), sum: T::default(), add }
-    }
-
-    /// The sum along names that are compared folded.
-    pub(super) fn along<'n>(
-        root: &'a Node<T>,
+    /// The sum of what matches along names, as the tree compares them.
+    pub(super) fn sum(
+        &self,
+        names: impl Iterator<Item = impl AsRef<str>>,
         add: fn(T, T) -> T,
-        names: impl Iterator<Item = &'n str>,
     ) -> T {
-        let (mut walk, mut names) = (Self::new(root, add), names.peekable());
+        let (mut sum, mut node, mut names) = (T::default(), self, names.peekable());
         while let Some(name) = names.next() {
-            walk.step(&fold(name), names.peek().is_none());
+            sum = add(sum, node.below);
+            if names.peek().is_none() {
+                sum = add(sum, node.child);
+            }
+            let Some(next) = node.children.get(name.as_ref()) else { return sum };
+            node = next;
         }
-        walk.end()
-    }
-
-    /// Goes down to a component, as the tree compares it.
-    pub(super) fn step(&mut self, name: &str, is_last: bool) {
-        let Some(node) = self.node else { return };
-        self.sum = (self.add)(self.sum, node.below);
-        if is_last {
-            self.sum = (self.add)(self.sum, node.child);
-        }
-        self.node = node.children.get(name);
-    }
-
-    /// The sum, at the path's end.
-    pub(super) fn end(self) -> T {
-        self.node.map_or(self.sum, |node| (self.add)(self.sum, node.exact))
+        add(sum, node.exact)
     }
 }

@@ -16,9 +16,9 @@ use core::ops::RangeInclusive;
 use synapse_abi::code::Refusal;
 
 use crate::gates::Facts;
-use crate::parse::{elements, members};
+use crate::parse::{elements, values};
 use crate::scope::Terms;
-use crate::sentence::{Text, reference};
+use crate::sentence::text;
 
 /// What a verb does, as its manifest says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,10 +77,8 @@ impl Tool {
     /// Whether the arguments are inside the limits.
     pub(crate) fn check(&self, arguments: &str, facts: &impl Facts) -> Result<(), Refusal> {
         let sound = |(name, limit): &(String, Limit)| {
-            let mut given = members(arguments)
-                .filter(|(key, _)| *key.decode() == **name)
-                .map(|(_, value)| limit.admits(value, facts))
-                .peekable();
+            let mut given =
+                values(arguments, name).map(|value| limit.admits(value, facts)).peekable();
             given.peek().is_some() && given.all(|sound| sound)
         };
         if self.limits.iter().all(sound) { Ok(()) } else { Err(Refusal::OverLimit) }
@@ -101,15 +99,8 @@ impl Limit {
             Self::Within(range) => {
                 Decimal::parse(value).is_some_and(|number| range.contains(&number))
             }
-            Self::Like(patterns) => {
-                let like = |text: &str| patterns.iter().any(|pattern| matches(pattern, text));
-                if let Some(text) = value.strip_prefix('"').and_then(|text| text.strip_suffix('"'))
-                {
-                    return like(&Text(text).decode());
-                }
-                let held = reference(value).and_then(|number| facts.held(number));
-                held.and_then(|held| str::from_utf8(held.bytes).ok()).is_some_and(like)
-            }
+            Self::Like(patterns) => text(value, facts)
+                .is_some_and(|text| patterns.iter().any(|pattern| matches(pattern, &text))),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use synapse_boundary::NormalPath;
-use synapse_boundary::cite::{Bearer, Names, Wanted, cite, cite_scalar, covers_mount, verb_word};
+use synapse_boundary::cite::{Bearer, Names, Wanted, cite, covers_mount};
 use synapse_boundary::path::fold;
 
 /// An index of files and directories in two mounts.
@@ -405,7 +405,11 @@ fn i13_scalars_are_cited_whole_and_short_numbers_by_their_noun() {
         ("it is [1000]", "[1000]", "flag", None),
     ];
     for (line, json, noun, expected) in table {
-        let span = cite_scalar(line, json, noun, &index);
+        let wanted = match json.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+            Some(text) => Wanted::Text(&text.replace("\\\\", "\\"), noun),
+            None => Wanted::Number(json, noun),
+        };
+        let span = cite(line, wanted, &index);
         assert_eq!(span.map(|span| &line[span]), *expected, "{line:?} {json}");
     }
 }
@@ -428,7 +432,11 @@ fn i13_a_verb_word_is_a_whole_token_of_the_line() {
         ("", None),
     ];
     for (line, expected) in table {
-        assert_eq!(verb_word(line, &says, &index).map(|span| &line[span]), *expected, "{line:?}");
+        assert_eq!(
+            cite(line, Wanted::Word(&says), &index).map(|span| &line[span]),
+            *expected,
+            "{line:?}"
+        );
     }
 }
 

@@ -56,6 +56,10 @@ const LINES: &[&str] = &[
     "tidy /data/.GIT and write /home/x",
     "delete all of /data",
 ];
+/// Content that leads somewhere: where a line may send it too, or nowhere else.
+const LINKS: &[&str] = &[
+    "see https://a.example/", "a.example/v1", "(www.b.example)", "x//c.example/?q", "b.example:80",
+];
 const LIKE: &[&str] = &["*@a.example", "b@b.example"];
 const NUMBERS: &[&str] = &["0", "50", "49.99", "50.01", "-1", "-0.5", "true", "null"];
 const SECRETS: &[u64] = &[0, 0, 0, 1, 2, 3, 256, 257, 1 << 63];
@@ -90,7 +94,7 @@ impl Random {
                 handles.push(Handle { number, kind, peer });
             }
         }
-        World {
+        let mut world = World {
             granted,
             calls_left: self.pick(&[0, 1, 1, 5, 9, 9, 9, 9, 9, 9, 9, 9, 9, u64::MAX]),
             mark: self.stamp(),
@@ -109,7 +113,15 @@ impl Random {
             leave: Vec::new(),
             funded: Vec::new(),
             mounts: vec![("/data".into(), String::new())],
+        };
+        // A place that is typed and granted, so that a link is what stops a call.
+        if self.one_in(4) {
+            world.lines.push(LINES[4].into());
+            let methods = vec![Method::Get, Method::Post];
+            let (ports, paths, clear) = ((1, 65_535), vec!["/"], self.pick(CLEARED));
+            world.nets.push(NetEntry { host: "a.example", methods, ports, paths, clear });
         }
+        world
     }
 
     fn stamp(&mut self) -> Stamp {
@@ -207,7 +219,8 @@ impl Random {
     /// A warrant that may be minted in this world.
     pub(crate) fn warrant(&mut self, world: &World) -> Sentence {
         let taking: Vec<_> = REGISTRY.iter().filter(|row| row.primitive.takes_warrant()).collect();
-        let row = self.pick(&taking);
+        let post = Primitive::NetHttpPost.row();
+        let row = if self.one_in(8) { post } else { self.pick(&taking) };
         let form = Form::Warrant { uses: self.pick(&[1, 1, 2]) };
         let mut sentence =
             Sentence { form, name: row.name, arguments: Vec::new(), flaw: None, wrong: Vec::new() };
@@ -219,6 +232,12 @@ impl Random {
             {
                 *path =
                     self.pick(&["/data/a/*", "/data/out/**", "/data/**", "/data/.GIT/*"]).into();
+            } else if let Json::Text(url) = value
+                && url.starts_with("https://")
+                && sentence.wrong.is_empty()
+                && !self.one_in(4)
+            {
+                *url = self.pick(&["https://a.example/", "https://a.example/v1"]).into();
             }
         }
         sentence
@@ -367,9 +386,10 @@ impl Random {
     }
 
     fn piece(&mut self) -> Json {
-        match self.below(3) {
-            0 => Json::Held(self.number()),
-            1 => Json::Text("{\"$held\":1}\\\u{1b}\n".into()),
+        match self.below(6) {
+            0 | 1 => Json::Held(self.number()),
+            2 => Json::Text(self.pick(LINKS).into()),
+            3 => Json::Text("{\"$held\":1}\\\u{1b}\n".into()),
             _ => Json::Text(self.pick(NAMES).repeat(9)),
         }
     }

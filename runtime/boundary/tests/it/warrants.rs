@@ -1,5 +1,6 @@
 //! What a human's own line lets an agent do after it has read, and what it never does.
 
+use synapse_abi::code::Refusal;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::cite::Bearer;
 use synapse_boundary::gates::Question;
@@ -197,7 +198,7 @@ impl Session {
             Came::Minted(_) | Came::Done(_) => None,
             Came::Asked(code) | Came::No(code) => Some(code),
         };
-        assert_eq!(said.map(|refusal| refusal.number()), code, "{sentence}");
+        assert_eq!(said.map(Refusal::number), code, "{sentence}");
         if let Came::Done(warrant) = came {
             assert_eq!(findings.warrant, warrant, "{sentence}");
         }
@@ -480,7 +481,7 @@ fn a_question_tells_every_reason_for_which_a_call_was_stopped() {
     let Decided::Ask(question) = decide(request, &session.store, sentence.as_bytes()) else {
         panic!("it is final")
     };
-    assert!(question.refusals().map(|refusal| refusal.number()).eq([301, 304]));
+    assert!(question.refusals().map(Refusal::number).eq([301, 304]));
 }
 
 #[test]
