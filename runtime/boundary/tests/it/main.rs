@@ -20,6 +20,7 @@ mod order;
 mod random;
 mod select;
 mod sentences;
+mod small;
 mod url;
 mod warrants;
 mod world;
