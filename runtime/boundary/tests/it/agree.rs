@@ -7,8 +7,7 @@ use synapse_abi::registry::{Primitive, REGISTRY};
 use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::{
-    Decided, Entry, Facts, Integrity, Label, Mark, Opened, Recorder, Said, Warrants, commit,
-    decide, examine,
+    Decided, Entry, Facts, Integrity, Label, Mark, Opened, Recorder, Said, commit, decide, examine,
 };
 
 use crate::leave::{Leave, mint};
