@@ -544,3 +544,6 @@ fn as_u64(number: usize) -> u64 {
 fn as_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
+
+#[cfg(test)]
+mod census;

@@ -21,6 +21,7 @@ mod random;
 mod sdk;
 mod select;
 mod sentences;
+mod small;
 mod url;
 mod warrants;
 mod world;
