@@ -16,14 +16,14 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal as _, Read as _, Seek as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, IsTerminal as _, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{Mode, OFlags};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use synapse_boundary::{Integrity, Said};
 use synapse_primitives::rest::Seen;
@@ -36,6 +36,9 @@ use crate::store;
 
 /// The record of endorsements in the state folder.
 pub const FILE: &str = "trust.log";
+
+/// Files that tell agents how to behave, where a person keeps them.
+pub const USUAL: [&str; 4] = ["AGENTS.md", "CLAUDE.md", "SOUL.md", "MEMORY.md"];
 
 /// What came of the wish to endorse a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +125,34 @@ pub fn revoke(state: &Path, path: &Path) -> Result<(), TrustError> {
     store::vouch(state, path, &seen, Integrity::Ingested).map_err(|why| unkept(path, &why))
 }
 
+/// The files of these folders that a person may want to endorse, unless they were told
+/// of a folder's before.
+///
+/// # Errors
+/// It cannot be remembered that they were told.
+pub fn offers<'a>(
+    state: &Path,
+    folders: impl Iterator<Item = &'a Path>,
+) -> Result<Vec<PathBuf>, TrustError> {
+    let mut offers = Vec::new();
+    // A folder that cannot be opened is the run's to tell of.
+    for folder in folders.filter_map(|folder| fs::canonicalize(folder).ok()) {
+        let outside = |path: &PathBuf| {
+            fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+                && store::carries(state, path)
+                    .is_ok_and(|(content, _)| content.integrity == Integrity::Ingested)
+        };
+        let before = offers.len();
+        if !is_offered(state, &folder) {
+            offers.extend(USUAL.iter().map(|name| folder.join(name)).filter(outside));
+        }
+        if offers.len() > before {
+            record(state, "offer", &folder, None)?;
+        }
+    }
+    Ok(offers)
+}
+
 /// Takes the file's folder, so that no run works there.
 fn hold(state: &Path, path: &Path) -> Result<Held, TrustError> {
     if path.to_str().is_none() {
@@ -201,6 +232,17 @@ fn record(state: &Path, what: &str, path: &Path, bytes: Option<&[u8]>) -> Result
     };
     write().map_err(|why| {
         said(&state.join(FILE), &format!("it cannot be recorded: {why}; check its permissions"))
+    })
+}
+
+fn is_offered(state: &Path, folder: &Path) -> bool {
+    let Ok(file) = File::open(state.join(FILE)) else { return false };
+    let lines = BufReader::new(file).lines().map_while(Result::ok);
+    let mut lines = lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
+    lines.any(|line| {
+        line["synapse-trust"] == VERSION
+            && line["what"] == "offer"
+            && line["path"] == *folder.to_string_lossy()
     })
 }
 

@@ -207,3 +207,29 @@ fn a_live_run_in_the_folder_is_named() {
     );
     assert!(err(&ran).contains("a file is being endorsed in"), "{}", err(&ran));
 }
+
+#[test]
+fn a_run_at_a_terminal_tells_once_of_files_to_endorse() {
+    let staged = stage(b"be brief\n");
+    let root = staged.path();
+    let run = ["run", "agent", "--dir", "notes", "--confirm", "deny"];
+    let hint = "counts as written by others; if you wrote it: synapse label trust /";
+    let piped = synapse(
+        &root.join("state"),
+        &[
+            "run",
+            root.join("agent").to_str().unwrap(),
+            "--dir",
+            root.join("notes").to_str().unwrap(),
+        ],
+    );
+    assert!(!err(&piped).contains("label trust"), "{}", err(&piped));
+    let quiet: Vec<_> = run.into_iter().chain(["--quiet"]).collect();
+    assert!(!Session::start(root, &quiet).end().1.contains("label trust"));
+    let shown = Session::start(root, &run).end().1;
+    assert_eq!(shown.matches(hint).count(), 1, "{shown}");
+    assert!(shown.contains("AGENTS.md counts"), "{shown}");
+    assert!(!Session::start(root, &run).end().1.contains("label trust"));
+    let records = recorded(root);
+    assert_eq!((records.len(), &records[0]["what"]), (1, &Value::from("offer")));
+}
