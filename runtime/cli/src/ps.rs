@@ -51,6 +51,7 @@ fn line(holder: &Holder) -> Result<String, String> {
     let (run, pid, since) = (show(&holder.run), holder.pid, log::date(holder.since));
     let what = match (holder.purpose, asked(holder)?) {
         (Purpose::Undo, _) => "is being undone".to_owned(),
+        (Purpose::Label, _) => "of a file is being changed".to_owned(),
         (Purpose::Run, Err(why)) => format!("does not answer: {why}"),
         (Purpose::Run, Ok(status)) => {
             let plural = if status.calls == 1 { "call" } else { "calls" };

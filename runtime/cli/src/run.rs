@@ -20,6 +20,7 @@ use synapse_host::console::PATIENCE;
 use synapse_host::engine::Choice;
 use synapse_host::render::{self, Stream};
 use synapse_host::run::{self, MountOption, Options, Summary, Warning};
+use synapse_host::{log, trust};
 use synapse_kernel::task::Crossing;
 use synapse_kernel::words;
 
@@ -86,8 +87,7 @@ enum Confirm {
 impl Confirm {
     /// What is done where nothing was said.
     fn usual() -> Self {
-        let seen = io::stdin().is_terminal() && io::stdout().is_terminal();
-        if seen { Self::Ask } else { Self::Deny }
+        if is_at_a_terminal() { Self::Ask } else { Self::Deny }
     }
 }
 
@@ -106,6 +106,9 @@ impl Run {
         let cancel = Arc::new(AtomicBool::new(false));
         watch_ctrl_c(Arc::clone(&cancel))
             .map_err(|why| format!("Ctrl-C cannot be watched for: {why}\ntry again"))?;
+        if is_at_a_terminal() && !self.json && !self.quiet {
+            offer(&self.dirs);
+        }
         let summary = run::run(Options {
             agent: self.agent,
             task: self.task,
@@ -141,6 +144,28 @@ impl Run {
             Ok(_) => ExitCode::SUCCESS,
             Err(_) => ExitCode::from(NO_ANSWER),
         })
+    }
+}
+
+fn is_at_a_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Says, once for each folder, which of its files a person may want to endorse.
+fn offer(dirs: &[MountOption]) {
+    let folders = dirs.iter().map(|dir| dir.host.as_path());
+    // Without a state folder no run begins, and says so.
+    let Ok(state) = log::state_dir() else { return };
+    match trust::offers(&state, folders) {
+        Ok(offers) => {
+            for path in offers {
+                let path = render::escape(path.as_os_str().as_encoded_bytes());
+                eprintln!(
+                    "{path} counts as written by others; if you wrote it: synapse label trust {path}"
+                );
+            }
+        }
+        Err(why) => eprintln!("warning: {why}"),
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 use synapse_boundary::Said;
 
 use crate::control::{self, Request, Word};
-use crate::human::hear;
+use crate::human::{ALLOWS, hear};
 use crate::render::{self, Terminal};
 
 /// What came of a run's question.
@@ -54,7 +54,8 @@ pub fn answer(run_dir: &Path, terminal: Terminal) -> io::Result<Came> {
     if !stdin.is_terminal() || !terminal.is_seen() {
         return Ok(Came::Unanswered);
     }
-    let word = match hear(terminal, stdin.as_fd(), &(heading + &question.text), &mut stop) {
+    let text = heading + &question.text;
+    let word = match hear(terminal, stdin.as_fd(), &text, ALLOWS, &mut stop) {
         Said::Yes => Word::Yes,
         Said::No => Word::No,
         Said::Unrecognised => Word::Other,

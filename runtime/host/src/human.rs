@@ -92,7 +92,7 @@ impl Human {
         let said = if let Some(input) = input {
             let heading = format!("\n{} asks for a yes:\n", render::line(&self.agent, 80));
             let text = heading + &asking.text(self.terminal.columns());
-            hear(self.terminal, input, &text, &mut stop)
+            hear(self.terminal, input, &text, ALLOWS, &mut stop)
         } else {
             loop {
                 if let Some(said) = stop() {
@@ -109,14 +109,16 @@ impl Human {
     }
 }
 
-/// Shows a question and hears what is said to it, unless it is stopped.
+/// Shows a question, what a yes does last, and hears what is said to it, unless it is
+/// stopped.
 pub(crate) fn hear(
     terminal: Terminal,
     input: BorrowedFd<'_>,
     text: &str,
+    yes: &str,
     stop: &mut dyn FnMut() -> Option<Said>,
 ) -> Said {
-    heard(terminal, input, text, stop).unwrap_or_else(|why| match why {
+    heard(terminal, input, text, yes, stop).unwrap_or_else(|why| match why {
         Unread::Closed => Said::Nobody,
         Unread::Stopped(said) => said,
     })
@@ -126,6 +128,7 @@ fn heard(
     terminal: Terminal,
     input: BorrowedFd<'_>,
     text: &str,
+    yes: &str,
     stop: &mut dyn FnMut() -> Option<Said>,
 ) -> Result<Said, Unread<Said>> {
     let say = |text: &str| terminal.say(text).map_err(|_| Unread::Closed);
@@ -153,7 +156,7 @@ fn heard(
     }
     // What was typed before the question was read does not answer it.
     forget(input).ok_or(Unread::Closed)?;
-    say("yes and Enter allows this, once; anything else is a no: ")?;
+    say(yes)?;
     let typed = line(input, stop)?;
     Ok(match &typed[..] {
         _ if is_pasted(input) => Said::Unrecognised,
@@ -187,6 +190,9 @@ fn console(input: Option<BorrowedFd<'_>>) -> String {
 fn nobody() -> Heard {
     Heard { said: Said::Nobody, console: console(None) }
 }
+
+/// What a yes does to a call.
+pub(crate) const ALLOWS: &str = "yes and Enter allows this, once; anything else is a no: ";
 
 /// Lines of a page on the lowest screen.
 const FEWEST: usize = 3;

@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`net`], [`store`], [`undo`], [`gc`].
+//! [`console`], [`net`], [`store`], [`trust`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -29,4 +29,5 @@ pub mod net;
 pub mod render;
 pub mod run;
 pub mod store;
+pub mod trust;
 pub mod undo;

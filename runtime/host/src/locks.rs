@@ -40,6 +40,8 @@ pub enum Purpose {
     Run,
     /// A run is being undone.
     Undo,
+    /// A person changes a file's label.
+    Label,
 }
 
 impl Purpose {
@@ -49,6 +51,7 @@ impl Purpose {
         match self {
             Self::Run => "run",
             Self::Undo => "undo",
+            Self::Label => "label",
         }
     }
 }
@@ -145,16 +148,17 @@ impl fmt::Display for LockError {
         let show = |text: &str| render::line(text.as_bytes(), 200);
         match self {
             Self::Held { wanted, held, by } => {
+                let run = show(&by.run);
                 let what = match by.purpose {
-                    Purpose::Run => "works in",
-                    Purpose::Undo => "is being undone in",
+                    Purpose::Run => format!("run {run} works in"),
+                    Purpose::Undo => format!("run {run} is being undone in"),
+                    Purpose::Label => "a file is being endorsed in".to_owned(),
                 };
                 write!(
                     f,
-                    "{}: the folder is in use: run {} {what} {} (process {}, since {}); \
+                    "{}: the folder is in use: {what} {} (process {}, since {}); \
                      wait until it has ended, or end it with `synapse cancel`",
                     show(wanted),
-                    show(&by.run),
                     show(held),
                     by.pid,
                     date(by.since),

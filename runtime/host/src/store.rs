@@ -11,13 +11,14 @@
 //! # Not here
 //! What is kept, and how it is recovered (`synapse_primitives::rest::kept`).
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use redb::backends::FileBackend;
 use redb::{Database, DatabaseError, ReadableDatabase as _, TableDefinition};
+use synapse_boundary::Integrity;
 use synapse_primitives::disk::Identity;
 use synapse_primitives::journal::{self, Folder, INDEX, Journal};
 use synapse_primitives::platform::Kind;
@@ -180,21 +181,68 @@ impl Labels {
 /// # Errors
 /// The store or the file cannot be looked at.
 pub fn carries(state: &Path, path: &Path) -> Result<(Rest, Rest), StoreError> {
-    let around = path.parent().unwrap_or(path);
-    let look = |path: &Path| fs::symlink_metadata(path).map_err(host);
-    let (found, outer) = (look(path)?, look(around)?);
-    let identity = Identity { device: outer.dev(), inode: outer.ino() };
-    let host = around.to_string_lossy().into_owned();
-    let folder = Folder { guest: "/folder".to_owned(), host, identity };
+    let seen = seen(&fs::symlink_metadata(path).map_err(host)?);
+    let (folder, guest) = around(path)?;
     let index = if state.join(FILE).exists() {
         kept::look(&Redb::open(state)?, &[folder])?
     } else {
         Index::default()
     };
+    Ok((index.content(&guest, &seen), index.name(&guest, &seen)))
+}
+
+/// The label of a file in a folder where no run goes on, with what one did that did not
+/// end. The path is whole and without links.
+///
+/// # Errors
+/// The store or the folder cannot be looked at.
+pub(crate) fn settled(state: &Path, path: &Path, seen: &Seen) -> Result<Rest, StoreError> {
+    let (folder, guest) = around(path)?;
+    Ok(alone(state, &mut Redb::open(state)?, &[folder])?.content(&guest, seen))
+}
+
+/// Keeps the word of a human who vouches for a file, or does no longer, in a folder
+/// where no run goes on.
+///
+/// # Errors
+/// The store or the folder cannot be used.
+pub(crate) fn vouch(
+    state: &Path,
+    path: &Path,
+    seen: &Seen,
+    integrity: Integrity,
+) -> Result<(), StoreError> {
+    let (folder, guest) = around(path)?;
+    let (folders, mut store) = ([folder], Redb::open(state)?);
+    let mut index = alone(state, &mut store, &folders)?;
+    index.vouch(&guest, seen, integrity);
+    kept::end(&mut store, NO_RUN, &folders, &index, now())
+}
+
+fn alone(state: &Path, store: &mut Redb, folders: &[Folder]) -> Result<Index, StoreError> {
+    let begun = Begun { run: NO_RUN, folders, writable: &[] };
+    kept::begin(store, &begun, |run| journal(state, run))
+}
+
+/// No run has this name.
+const NO_RUN: &str = "";
+
+/// The folder of a path, and the path under the name that the folder has here.
+fn around(path: &Path) -> Result<(Folder, String), StoreError> {
+    let around = path.parent().unwrap_or(path);
+    let found = fs::symlink_metadata(around).map_err(host)?;
+    let identity = Identity { device: found.dev(), inode: found.ino() };
+    let host = around.to_string_lossy().into_owned();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let (guest, identity) = (format!("/folder/{name}"), (found.dev(), found.ino()));
+    let folder = Folder { guest: "/folder".to_owned(), host, identity };
+    Ok((folder, format!("/folder/{name}")))
+}
+
+/// What the host says of a file or folder.
+pub(crate) fn seen(found: &Metadata) -> Seen {
+    let identity = (found.dev(), found.ino());
     let unsigned = |number: i64| u64::try_from(number).unwrap_or_default();
-    let seen = if found.is_dir() {
+    if found.is_dir() {
         Seen { kind: Kind::Directory, print: Print::directory(identity), links: 1 }
     } else {
         let print = Print {
@@ -204,8 +252,7 @@ pub fn carries(state: &Path, path: &Path) -> Result<(Rest, Rest), StoreError> {
             changed: Some((found.ctime(), unsigned(found.ctime_nsec()))),
         };
         Seen { kind: Kind::File, print, links: found.nlink() }
-    };
-    Ok((index.content(&guest, &seen), index.name(&guest, &seen)))
+    }
 }
 
 /// Keeps what a run did that did not end, before its journal goes.

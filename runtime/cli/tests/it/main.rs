@@ -12,6 +12,7 @@ mod grant;
 mod guest;
 mod help;
 mod kill;
+mod label;
 mod locks;
 mod net;
 mod new;
