@@ -237,7 +237,10 @@ pub enum Kind {
 }
 
 /// The bytes of a file with `new` in the one place where `old` stands.
-pub(crate) fn edited(bytes: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Fault> {
+///
+/// # Errors
+/// As [`Platform::edit`].
+pub fn edited(bytes: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Fault> {
     // Nothing stands everywhere, which is no place.
     if old.is_empty() {
         return Err(Fault::NoMatch);
