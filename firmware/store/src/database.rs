@@ -259,4 +259,4 @@ const NAME: usize = 9;
 const START: u64 = 4096;
 /// Bytes of the smallest disk.
 const SMALLEST: u64 = 1 << 20;
-static ZEROS: [u8; 4096] = [0; 4096];
+static ZEROS: [u8; SECTOR] = [0; SECTOR];

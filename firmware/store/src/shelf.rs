@@ -191,7 +191,9 @@ impl Shelf {
         self.state.lock()
     }
 
-    pub(crate) const fn rooms(&self) -> &Rooms {
+    /// What it may take.
+    #[must_use]
+    pub const fn rooms(&self) -> &Rooms {
         &self.rooms
     }
 

@@ -23,12 +23,12 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read};
 use rustix::termios::{QueueSelector, tcflush};
-use synapse_boundary::Integrity;
+use synapse_kernel::words;
 use synapse_primitives::Fault;
 use synapse_primitives::disk::Screen;
 use synapse_primitives::platform::Asker;
 
-use crate::render::{self, Terminal};
+use crate::render::Terminal;
 
 /// How long a question waits for its answer.
 pub const PATIENCE: Duration = Duration::from_mins(5);
@@ -93,14 +93,7 @@ impl Console {
     /// The line above a question: who asks, and what it has read.
     #[must_use]
     pub fn heading(&self, asker: Asker) -> String {
-        let agent = render::line(&self.agent, 80);
-        let read = match asker.integrity {
-            Integrity::System | Integrity::User => "it has read nothing that others wrote",
-            Integrity::Ingested => {
-                "it has read what others wrote, and they may be the ones who ask"
-            }
-        };
-        format!("{agent} asks (record {}); {read}:\n", asker.record)
+        format!("{}\n", words::asks(&self.agent, asker))
     }
 
     /// One line without its end, as the terminal hands it over.
