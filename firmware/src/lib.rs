@@ -114,7 +114,16 @@ fn store(budget: &Budget, cut: Cut) -> Result<(Box<dyn Store>, Rooms), String> {
     let disk = match Disk::find(cut) {
         Ok(disk) => Box::new(disk),
         Err(NoDisk::Missing) => return Ok((Box::new(Volatile::default()), budget.rooms())),
-        Err(NoDisk::ReadOnly) => return Err("the disk cannot be written".to_string()),
+        Err(NoDisk::ReadOnly) => {
+            return Err("the disk cannot be written; give it one that can, or none".to_string());
+        }
+        Err(NoDisk::Unusable) => {
+            return Err(
+                "the disk cannot be spoken to: it is not of virtio 1, or its registers are \
+                        out of reach; give it another, or none"
+                    .to_string(),
+            );
+        }
     };
     let bytes = disk.bytes();
     let store = Database::open(disk, budget.pages()).map_err(|why| why.to_string())?;

@@ -15,7 +15,7 @@ use synapse_store::device::{self, SECTOR};
 use synapse_store::store::Failed;
 
 use super::queue::Part;
-use super::{Device, Kind};
+use super::{Absent, Device, Kind};
 use crate::drill::Cut;
 
 /// A disk.
@@ -38,8 +38,10 @@ struct State {
 /// Why there is no disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoDisk {
-    /// None is attached, or none that is known.
+    /// None is attached.
     Missing,
+    /// It is there, and cannot be spoken to.
+    Unusable,
     /// It cannot be written.
     ReadOnly,
 }
@@ -47,7 +49,10 @@ pub(crate) enum NoDisk {
 impl Disk {
     /// The machine's first disk.
     pub(crate) fn find(cut: Cut) -> Result<Self, NoDisk> {
-        let device = Device::find(Kind::Block, READ_ONLY | FLUSH).ok_or(NoDisk::Missing)?;
+        let device = Device::find(Kind::Block, READ_ONLY | FLUSH).map_err(|why| match why {
+            Absent::Missing => NoDisk::Missing,
+            Absent::Unusable => NoDisk::Unusable,
+        })?;
         if device.features & READ_ONLY != 0 {
             return Err(NoDisk::ReadOnly);
         }

@@ -5,22 +5,24 @@
 
 use alloc::boxed::Box;
 
-use super::{Kind, Transport};
+use super::{Absent, Kind, Transport};
 use crate::memory::device::Window;
 
 const FIRST: u64 = 0xfeb0_0000;
 const STEP: u64 = 512;
 const PLACES: u64 = 24;
 
-pub(super) fn find(kind: Kind) -> Option<Box<dyn Transport>> {
-    let mut places = (0..PLACES).map(|place| FIRST + place * STEP);
-    places.find_map(|place| {
-        let window = Window::new(place..place + STEP)?;
-        let is_it = window.read::<u32>(MAGIC) == u32::from_le_bytes(*b"virt")
-            && window.read::<u32>(VERSION) == 2
-            && window.read::<u32>(DEVICE) == kind as u32;
-        is_it.then(|| Box::new(Mmio(window)) as Box<dyn Transport>)
-    })
+/// The first device of this kind, if it is not of the time before the standard.
+pub(super) fn find(kind: Kind) -> Result<Box<dyn Transport>, Absent> {
+    let places = (0..PLACES).map(|place| FIRST + place * STEP);
+    let mut windows = places.filter_map(|place| Window::new(place..place + STEP));
+    let found = windows.find(|window| {
+        window.read::<u32>(MAGIC) == u32::from_le_bytes(*b"virt")
+            && window.read::<u32>(DEVICE) == kind as u32
+    });
+    let window = found.ok_or(Absent::Missing)?;
+    let speaks = window.read::<u32>(VERSION) == 2;
+    if speaks { Ok(Box::new(Mmio(window))) } else { Err(Absent::Unusable) }
 }
 
 #[derive(Debug)]

@@ -30,6 +30,15 @@ enum Kind {
     Random = 4,
 }
 
+/// Why a device is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// There is none.
+    Missing,
+    /// It is there, and cannot be spoken to.
+    Unusable,
+}
+
 /// How a device is spoken to.
 trait Transport: Debug + Send + Sync {
     /// 32 of the features that it offers.
@@ -58,7 +67,7 @@ struct Device {
 
 impl Device {
     /// The first device of this kind, with those of `features` that it has.
-    fn find(kind: Kind, features: u32) -> Option<Self> {
+    fn find(kind: Kind, features: u32) -> Result<Self, Absent> {
         let transport = if pci::is_there() { pci::find(kind) } else { mmio::find(kind) }?;
         transport.set_status(0);
         transport.set_status(KNOWN);
@@ -69,14 +78,14 @@ impl Device {
         transport.take(1, transport.offers(1) & MODERN);
         transport.set_status(KNOWN | DRIVEN | AGREED);
         if transport.status() & AGREED == 0 || transport.offers(1) & MODERN == 0 {
-            return None;
+            return Err(Absent::Unusable);
         }
         let queue = Queue::new();
         if !transport.lay(queue::SIZE, queue.addresses()) {
-            return None;
+            return Err(Absent::Unusable);
         }
         transport.set_status(KNOWN | DRIVEN | AGREED | READY);
-        Some(Self { transport, queue, features })
+        Ok(Self { transport, queue, features })
     }
 
     /// Asks for one thing and waits; how many bytes the device says it wrote.

@@ -7,7 +7,7 @@
 
 use alloc::boxed::Box;
 
-use super::{Kind, Transport};
+use super::{Absent, Kind, Transport};
 use crate::memory::device::Window;
 use crate::port;
 
@@ -16,7 +16,9 @@ pub(super) fn is_there() -> bool {
     Function { slot: 0 }.read(0) != u32::MAX
 }
 
-pub(super) fn find(kind: Kind) -> Option<Box<dyn Transport>> {
+/// The first device of this kind, if its registers are within reach and it is not
+/// of the time before the standard.
+pub(super) fn find(kind: Kind) -> Result<Box<dyn Transport>, Absent> {
     // As they are numbered by the standard, and by what came before it.
     let modern = 0x1040 + kind as u32;
     let old = match kind {
@@ -24,12 +26,12 @@ pub(super) fn find(kind: Kind) -> Option<Box<dyn Transport>> {
         Kind::Random => 0x1005,
     };
     let mut functions = (0..32).map(|slot| Function { slot });
-    functions.find_map(|function| {
+    let found = functions.find(|function| {
         let (maker, number) = (function.read(0) & 0xffff, function.read(0) >> 16);
-        let is_it = maker == 0x1af4 && (number == modern || number == old);
-        let device = is_it.then(|| function.open()).flatten()?;
-        Some(Box::new(device) as Box<dyn Transport>)
-    })
+        maker == 0x1af4 && (number == modern || number == old)
+    });
+    let device = found.ok_or(Absent::Missing)?.open().ok_or(Absent::Unusable)?;
+    Ok(Box::new(device))
 }
 
 /// A device's first function.

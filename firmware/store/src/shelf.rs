@@ -91,6 +91,11 @@ impl fmt::Display for Opening {
                 "the disk failed, or what it holds is damaged; start again, or with a copy of it",
             ),
             Self::Mount(why) => why.fmt(f),
+            Self::File(path, Fault::NoSpace) => write!(
+                f,
+                "{path}: no space for the files that came along; give the machine a larger disk, \
+                 or more memory where it has none"
+            ),
             Self::File(path, fault) => write!(f, "{path}: {}", fault.name()),
         }
     }
