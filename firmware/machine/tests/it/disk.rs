@@ -23,7 +23,8 @@ rights = ["list", "read", "write", "delete"]
 calls = 100000
 "#;
 
-fn disk(bytes: u64) -> NamedTempFile {
+/// A disk of so many zeros.
+pub(crate) fn disk(bytes: u64) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
     file.as_file().set_len(bytes).unwrap();
     file
@@ -82,6 +83,17 @@ fn disk_that_cannot_be_used_ends_the_machine_with_its_reason() {
     foreign.as_file().write_all(b"a letter").unwrap();
     for (disk, told) in [(&foreign, "not this machine's"), (&disk(64 << 10), "too small")] {
         let (code, said) = on(disk, Model::Q35, &[]).start().unwrap().end(PATIENCE).unwrap();
+        assert!(said.contains(told), "{said}");
+        assert_eq!(code, UNABLE);
+    }
+    let disk = disk(16 << 20);
+    let old = ["-global", "virtio-mmio.force-legacy=true"].map(Into::into).to_vec();
+    let old = Plan { more: old, ..on(&disk, Model::Microvm, &[]) };
+    let drive = format!("if=none,id=kept,format=raw,readonly=on,file={}", disk.path().display());
+    let kept = ["-drive", &drive, "-device", "virtio-blk-pci,drive=kept"];
+    let kept = Plan { more: kept.map(Into::into).to_vec(), ..plan() };
+    for (plan, told) in [(old, "cannot be spoken to"), (kept, "the disk cannot be written")] {
+        let (code, said) = plan.start().unwrap().end(PATIENCE).unwrap();
         assert!(said.contains(told), "{said}");
         assert_eq!(code, UNABLE);
     }
