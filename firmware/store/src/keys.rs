@@ -11,6 +11,7 @@
 //! | `n` node | what it is: see `tree` |
 //! | `b` node, place | a part of a file's content |
 //! | `j` run, place | an entry of a run's journal: see `undo` |
+//! | `q` | the last number that a run had |
 //! | `r` run | what is known of a run: see `runs` |
 //! | `t` run, place | a part of a run's log |
 
@@ -22,6 +23,7 @@ pub(crate) const LINK: u8 = b'l';
 pub(crate) const NODE: u8 = b'n';
 pub(crate) const BYTES: u8 = b'b';
 pub(crate) const JOURNAL: u8 = b'j';
+pub(crate) const LAST: u8 = b'q';
 pub(crate) const RUN: u8 = b'r';
 pub(crate) const TAPE: u8 = b't';
 

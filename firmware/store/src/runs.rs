@@ -6,6 +6,7 @@
 //! # Not here
 //! What a frame says (boundary), whether a log is whole (`kernel::verify`).
 
+use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -15,7 +16,7 @@ use synapse_boundary::Sink;
 use synapse_boundary::record::{Durability, SinkFailed};
 use synapse_primitives::Fault;
 
-use crate::keys::{self, Fields, JOURNAL, RUN, TAPE};
+use crate::keys::{self, Fields, JOURNAL, LAST, RUN, TAPE};
 use crate::shelf::{ENTRY, Shelf};
 use crate::store::Change;
 use crate::tree::{count, failed, usize_of};
@@ -73,10 +74,11 @@ impl Meta {
 }
 
 impl Shelf {
-    /// A new run of this agent: its number, which no other run of the store has.
+    /// A new run of this agent: its number, which no other run of the store had.
     pub fn begin(&self, name: &str) -> u64 {
         let mut state = self.lock();
-        let number = state.runs.last_key_value().map_or(1, |(last, _)| last.saturating_add(1));
+        let number = state.last.saturating_add(1);
+        state.last = number;
         let meta = Meta { name: name.to_string(), changed: true, ..Meta::default() };
         state.runs.insert(number, meta);
         number
@@ -158,6 +160,8 @@ impl Shelf {
                 tree.changes.push(Change::Remove(keys::at(TAPE, run.number, part)));
             }
             tree.changes.push(Change::Remove(keys::of(RUN, run.number)));
+            let last = Cow::Owned(state.last.to_le_bytes().to_vec());
+            tree.changes.push(Change::Put(Vec::from([LAST]), last));
             state.runs.remove(&run.number);
             state.waiting.remove(&run.number);
             self.commit(&mut state, tree)?;

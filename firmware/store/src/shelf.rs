@@ -21,7 +21,7 @@ use synapse_primitives::Fault;
 use synapse_primitives::mounts::{MountError, Place, Table, below};
 use synapse_primitives::platform::Kind;
 
-use crate::keys::{self, NEXT, NODE, RUN, VERSION};
+use crate::keys::{self, LAST, NEXT, NODE, RUN, VERSION};
 use crate::runs::Meta;
 use crate::store::{Change, Failed, Store};
 use crate::tree::{MOUNTS, Node, Tree, count};
@@ -61,6 +61,8 @@ pub(crate) struct State {
     /// The nodes of the mounts, in the table's order.
     pub(crate) roots: Vec<u64>,
     pub(crate) runs: BTreeMap<u64, Meta>,
+    /// The last number that a run had.
+    pub(crate) last: u64,
     /// Frames of logs that wait, by run.
     pub(crate) waiting: BTreeMap<u64, Vec<u8>>,
     failed: bool,
@@ -276,6 +278,9 @@ impl State {
         if let Some(next) = store.get(&[NEXT])? {
             state.next = keys::Fields(&next).u64().ok_or(Failed)?;
         }
+        if let Some(last) = store.get(&[LAST])? {
+            state.last = keys::Fields(&last).u64().ok_or(Failed)?;
+        }
         let mut sound = true;
         store.scan(&[NODE], &[], &mut |key, value| {
             let node = keys::split(key).and_then(|(number, _)| Node::parse(number, value));
@@ -290,6 +295,7 @@ impl State {
                     state.logs = state.logs.saturating_add(meta.bytes);
                     state.files = state.files.saturating_add(meta.journal());
                     state.runs.insert(run, meta);
+                    state.last = state.last.max(run);
                 }
                 _ => sound = false,
             }

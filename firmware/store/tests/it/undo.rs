@@ -97,7 +97,9 @@ fn room_that_was_taken_comes_back_when_a_run_is_forgotten() {
     shelf.end(run).unwrap();
     assert_eq!(shelf.forget(|run| run.ended), Ok(1));
     assert_eq!(shelf.runs(), []);
+    let forgotten = run;
     let run = shelf.begin("agent");
+    assert_eq!(run, forgotten + 1);
     for record in 0..3 {
         let small = write("/data/b", "b", Mode::Append);
         act(&shelf, run, record, &small).unwrap();
