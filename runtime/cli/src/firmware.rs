@@ -28,6 +28,8 @@ pub(crate) struct Firmware {
 enum Action {
     /// Write a bundle: what an image is started with, as its initial RAM disk.
     ///
+    /// QEMU can hand it over by itself: `-fw_cfg name=opt/synapse/bundle,file=FILE`.
+    ///
     /// Exit codes: 0 written, 1 failed, 2 the command line is wrong.
     Build {
         #[command(flatten)]
