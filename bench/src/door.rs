@@ -6,12 +6,12 @@
 use core::hint::black_box;
 use std::rc::Rc;
 
-use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{BadPattern, Pattern};
 use synapse_boundary::{
-    Facts, Held, Log, Mark, NormalPath, Opened, Request, Rights, Scope, Table, Verdict, decide,
-    parse,
+    Facts, Held, Mark, Names, NormalPath, Opened, Request, Rights, Scope, Table, Verdict, Warrants,
+    commit, decide, parse,
 };
+use synapse_kernel::record::{Log, SinkFailed};
 
 use crate::task::{self, Ring};
 use crate::{Failure, Group, Row};
@@ -74,6 +74,7 @@ pub struct World {
     scope: Scope,
     mark: Mark,
     table: Table,
+    warrants: Warrants,
 }
 
 impl World {
@@ -87,7 +88,12 @@ impl World {
         scope.allow(&pattern("/m/**")?, ALL);
         scope.deny(&pattern("/data/private/**")?);
         scope.deny_name(".env");
-        Ok(Self { scope, mark: Mark::new(task::mark()), table: Table::new(u32::MAX) })
+        Ok(Self {
+            scope,
+            mark: Mark::new(task::mark()),
+            table: Table::new(u32::MAX),
+            warrants: Warrants::default(),
+        })
     }
 
     /// A scope of [`ENTRIES`]: one for each target, and for one that nobody asks
@@ -118,8 +124,8 @@ impl World {
     /// Decides one sentence.
     #[must_use]
     pub fn decide<'s>(&'s self, sentence: &'s [u8]) -> Verdict<'s> {
-        let Self { scope, mark, table } = self;
-        let request = Request { task: 1, mark, table, scope, calls_left: 1 };
+        let Self { scope, mark, table, warrants } = self;
+        let request = Request { task: 1, mark, table, scope, calls_left: 1, warrants, lines: &[] };
         decide(request, self, sentence).unasked()
     }
 
@@ -132,7 +138,7 @@ impl World {
         sentence: &'s [u8],
         log: &mut Log<Ring>,
     ) -> Result<Opened<'s>, SinkFailed> {
-        log.commit(self.decide(sentence), self, 1)
+        commit(self.decide(sentence), log, &mut Warrants::default(), self, 1)
     }
 
     fn check(&self, log: &mut Log<Ring>) -> Result<(), Failure> {
@@ -145,6 +151,8 @@ impl World {
         Ok(())
     }
 }
+
+impl Names for World {}
 
 impl Facts for World {
     fn held(&self, _: u64) -> Option<Held<'_>> {

@@ -5,7 +5,7 @@
 //! its ratio is told beside it.
 //!
 //! # Reading order
-//! [`measure`] (how), then the rows: [`door`], [`guest`], [`disk`];
+//! [`measure`] (how), then the rows: [`door`], [`guest`], [`disk`], [`net`];
 //! [`task`] is what they have in common.
 //!
 //! # Not here
@@ -15,6 +15,7 @@ pub mod disk;
 pub mod door;
 pub mod guest;
 pub mod measure;
+pub mod net;
 pub mod task;
 
 pub use measure::{Group, Row, Stopped, run};
@@ -27,5 +28,5 @@ pub type Failure = String;
 /// # Errors
 /// This machine does not let one of them be prepared.
 pub fn groups() -> Result<Vec<Group>, Failure> {
-    Ok(vec![door::group()?, guest::calls()?, guest::turns()?, disk::group()?])
+    Ok(vec![door::group()?, guest::calls()?, guest::turns()?, disk::group()?, net::group()?])
 }

@@ -9,9 +9,9 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::Platform;
 
@@ -58,8 +58,10 @@ pub(crate) fn task<P: Platform>(platform: P, grant: &str) -> Result<Task<P, Ring
     let grant =
         Grant::parse(grant).map_err(|why| format!("the rows' own grant is wrong: {why}"))?;
     Ok(Task::new(Parts {
+        run: [7; 32],
         id: 0,
         mark: mark(),
+        lines: Vec::new(),
         grant: Arc::new(grant),
         journal_room: 0,
         held_room: 0,

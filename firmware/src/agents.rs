@@ -36,6 +36,8 @@ pub(crate) struct Agents {
     runs: Vec<Started>,
     /// When what waited was last made safe.
     settled: Duration,
+    /// Whether runs ask for what only a human can allow.
+    pub(crate) ask: bool,
 }
 
 /// A run that was started.
@@ -62,13 +64,16 @@ impl Started {
 impl Agents {
     /// Nothing is under way yet.
     pub(crate) fn new(bundle: Bundle, shelf: Arc<Shelf>, budget: Budget) -> Self {
-        let (desk, settled) = (Arc::default(), clock::passed());
-        Self { bundle, shelf, desk, budget, jobs: Vec::new(), runs: Vec::new(), settled }
-    }
-
-    /// Where agents' questions are.
-    pub(crate) fn desk(&self) -> &Desk {
-        &self.desk
+        Self {
+            bundle,
+            shelf,
+            desk: Arc::default(),
+            budget,
+            jobs: Vec::new(),
+            runs: Vec::new(),
+            settled: clock::passed(),
+            ask: false,
+        }
     }
 
     /// The numbers of the runs that are under way.
@@ -79,6 +84,11 @@ impl Agents {
     /// What came with the machine.
     pub(crate) fn bundle(&self) -> &Bundle {
         &self.bundle
+    }
+
+    /// Where questions lie.
+    pub(crate) fn desk(&self) -> &Desk {
+        &self.desk
     }
 
     /// The bounds of an agent.
@@ -113,23 +123,24 @@ impl Agents {
         let (program, grant) = self.bundle.load(name, &engine, &self.budget)?;
         let number = self.shelf.begin(name);
         let started = Started { number, cancel: Arc::default(), ended: Arc::default() };
-        let seat = Seat {
+        let seat = Arc::new(Seat {
             shelf: Arc::clone(&self.shelf),
             desk: Arc::clone(&self.desk),
             run: number,
             agent: name.to_string(),
             cancel: Arc::clone(&started.cancel),
-        };
+        });
         let order = Order {
             id: entropy::name(number),
             task,
+            texts: &[],
             grant,
             room: Room {
                 journal: self.shelf.rooms().files,
                 memory: self.budget.memory,
                 held: self.budget.held,
             },
-            platform: Arc::new(seat),
+            platform: Arc::clone(&seat),
             watch: Arc::new(|crossing| {
                 clock::first_call();
                 println!("{}", words::crossing(crossing));
@@ -141,6 +152,7 @@ impl Agents {
             let _ = self.shelf.end(number);
             return Err("the logs of earlier runs take all the room; `forget` them".to_string());
         };
+        let run = if self.ask { run.confirmed_by(seat) } else { run };
         let (ended, kept) = (Arc::clone(&started.ended), Arc::clone(&self.shelf));
         self.jobs.push(Box::pin(async move {
             let finished = run.turn(&engine, &program).await;

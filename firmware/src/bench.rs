@@ -12,11 +12,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::hint::black_box;
 
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Facts, Held, Label, Log, Mark, NormalPath, Request, Sink, Table, decide};
+use synapse_boundary::{
+    Facts, Held, Label, Mark, Names, NormalPath, Request, Table, Warrants, decide,
+};
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::replay::Replay;
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
@@ -57,11 +59,18 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, agent: &str) -> Result<(), S
 /// All four gates, without the record.
 fn gates(grant: &Grant) -> u64 {
     let mark = Mark::new(Label::SYSTEM);
-    let table = Table::new(grant.granted);
+    let (table, warrants) = (Table::new(grant.granted), Warrants::default());
     let start = cpu::ticks();
     for _ in 0..TIMES {
-        let request =
-            Request { task: 0, mark: &mark, table: &table, scope: &grant.scope, calls_left: 1 };
+        let request = Request {
+            task: 0,
+            mark: &mark,
+            table: &table,
+            scope: &grant.scope,
+            calls_left: 1,
+            warrants: &warrants,
+            lines: &[],
+        };
         black_box(decide(request, &Nothing, black_box(SENTENCE)));
     }
     since(start) / TIMES
@@ -73,8 +82,10 @@ fn crossing(grant: &Arc<Grant>) -> Result<u64, String> {
     world.place("/data/a.md", &[b'a'; 60]).map_err(|fault| fault.name().to_string())?;
     let log = Log::begin(Nowhere, [0; 32]).map_err(|_| "the log takes nothing".to_string())?;
     let mut task = Task::new(Parts {
+        run: [7; 32],
         id: 0,
         mark: Label::SYSTEM,
+        lines: Vec::new(),
         grant: Arc::clone(grant),
         journal_room: 0,
         held_room: 0,
@@ -107,6 +118,8 @@ impl Sink for Nowhere {
 
 /// A task that holds nothing.
 struct Nothing;
+
+impl Names for Nothing {}
 
 impl Facts for Nothing {
     fn held(&self, _: u64) -> Option<Held<'_>> {

@@ -7,14 +7,19 @@
 //! What a path means, and how much files may take (`synapse_store`). Who
 //! answers (`desk`).
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::pin::Pin;
 use core::sync::atomic::AtomicBool;
 
+use synapse_kernel::asking::Asking;
+use synapse_kernel::confirm::{Confirm, Heard};
 use synapse_kernel::render;
-use synapse_primitives::platform::{Asker, Journal, Listing, Mode, Written};
-use synapse_primitives::{Fault, Platform};
+use synapse_primitives::platform::{Admits, Asker, Journal, Listing, Mode, Shown, Written};
+use synapse_primitives::rest::Creator;
+use synapse_primitives::{Fault, Platform, Standing};
 use synapse_store::{By, Shelf};
 
 use crate::desk::Desk;
@@ -42,12 +47,16 @@ impl Seat {
 }
 
 impl Platform for Seat {
-    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Shown, Fault> {
         self.shelf.read(path, offset, length)
     }
 
     async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
         self.shelf.list(path, after, limit)
+    }
+
+    async fn state(&self, path: &str) -> Result<Standing, Fault> {
+        self.shelf.state(path)
     }
 
     async fn write(
@@ -75,7 +84,7 @@ impl Platform for Seat {
         from: &str,
         to: &str,
         journal: Journal,
-        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+        admits: &Admits<'_>,
     ) -> Result<(), Fault> {
         self.shelf.rename(from, to, self.by(journal), admits)
     }
@@ -100,6 +109,20 @@ impl Platform for Seat {
 
     fn now_ms(&self) -> u64 {
         clock::now_ms()
+    }
+
+    fn is_own(&self, path: &str, creator: Creator) -> bool {
+        self.shelf.is_own(path, creator)
+    }
+
+    fn mounts(&self) -> Vec<(String, String)> {
+        self.shelf.mounts()
+    }
+}
+
+impl Confirm for Seat {
+    fn ask<'a>(&'a self, asking: Asking) -> Pin<Box<dyn Future<Output = Heard> + Send + 'a>> {
+        Box::pin(self.desk.confirm(&self.agent, asking, &self.cancel))
     }
 }
 

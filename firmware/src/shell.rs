@@ -15,7 +15,7 @@ use synapse_store::Shelf;
 
 use crate::agents::Agents;
 use crate::console::{self, Console, Typed};
-use crate::desk::Desk;
+use crate::desk::Tended;
 use crate::exit::{Exit, exit};
 use crate::memory::heap;
 use crate::{bench, cpu, past, println, replay, serial};
@@ -59,6 +59,15 @@ impl Shell {
         }
     }
 
+    /// What was typed for the shell, after the desk has taken what is for it.
+    fn typed(&mut self) -> Option<Typed> {
+        match self.agents.desk().tend(&mut self.console) {
+            Tended::Free => self.console.poll(),
+            Tended::Taken => None,
+            Tended::Interrupt => Some(Typed::Interrupt),
+        }
+    }
+
     fn obey(&mut self, line: &str) {
         let (verb, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         let rest = rest.trim();
@@ -69,6 +78,7 @@ impl Shell {
                 Ok(())
             }
             "run" => self.start(rest),
+            "confirm" => self.confirm(rest),
             "ls" => self.list(rest),
             "cat" => self.show(rest),
             "runs" => {
@@ -127,22 +137,14 @@ impl Shell {
         Ok(())
     }
 
-    /// What was typed since the last look, unless it answers an agent.
-    fn typed(&mut self) -> Option<Typed> {
-        let desk = self.agents.desk();
-        desk.show(|| self.console.forget());
-        match self.console.poll()? {
-            Typed::Line(_) if desk.is_asking() && self.console.has_more() => {
-                self.console.forget();
-                Desk::ask_again();
-                None
-            }
-            Typed::Line(line) if desk.is_asking() => {
-                desk.answer(&line);
-                None
-            }
-            typed => Some(typed),
-        }
+    /// Whether runs that start from now on ask for what only a human can allow.
+    fn confirm(&mut self, word: &str) -> Result<(), String> {
+        self.agents.ask = match word {
+            "ask" => true,
+            "deny" => false,
+            _ => return Err("say `confirm ask` or `confirm deny`".to_string()),
+        };
+        Ok(())
     }
 
     fn list(&self, path: &str) -> Result<(), String> {
@@ -170,7 +172,7 @@ impl Shell {
         let mut offset = 0;
         loop {
             let bytes = self.shelf.read(path, offset, SHOWN);
-            let bytes = bytes.map_err(|fault| failed(path, fault.name()))?;
+            let bytes = bytes.map_err(|fault| failed(path, fault.name()))?.bytes;
             if bytes.is_empty() {
                 return Ok(());
             }
@@ -235,6 +237,7 @@ fn failed(path: &str, name: &str) -> String {
 
 const HELP: &str = "\
 run AGENT TASK [&]        runs an agent on a task, behind the prompt with &
+confirm ask|deny          whether a run asks for what only a human can allow; deny at first
 runs                      runs since the machine was started
 ls [PATH], cat PATH       files
 why N [RUN]               record N of the last run or this one, and what came of it

@@ -1,13 +1,13 @@
 //! Primitives with a signature of their own
 //!
 //! One function for one call: what it takes is what the registry declares, and
-//! what it gives is the declared reply. Literal targets only; a held one, or a
-//! held reply, is for [`Sentence`].
+//! what it gives is the declared reply. A path is spelled out or held.
 //!
 //! # Not here
-//! Whole files and whole directories ([`files`](crate::files)).
+//! Whole files and whole directories ([`files`](crate::files)); replies that are
+//! held ([`hold`](crate::hold)).
 
-use crate::{Argument, Content, Error, Held, Reply, Sentence};
+use crate::{Argument, Content, Error, Held, Reply, Selector, Sentence, Text};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde::Deserialize;
@@ -103,9 +103,8 @@ pub fn console_write<'a>(content: impl Into<Content<'a>>) -> Result<(), Error> {
 /// # Errors
 /// The kernel's.
 pub fn console_ask<'a>(question: impl Into<Content<'a>>) -> Result<String, Error> {
-    let sentence =
-        Sentence::new(Primitive::ConsoleAsk).set("question", Argument::Content(question.into()));
-    String::from_utf8(sentence.submit()?.of(Form::Bytes)?).map_err(|_| Error::Frame)
+    let line = asking(question.into()).submit()?.of(Form::Bytes)?;
+    String::from_utf8(line).map_err(|_| Error::Frame)
 }
 
 /// Milliseconds since 1970.
@@ -125,16 +124,8 @@ pub fn clock_read() -> Result<u64, Error> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn fs_read(path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
-    reading(path, offset, length).submit()?.of(Form::Bytes)
-}
-
-/// As [`fs_read`], without seeing the bytes: the task's mark does not move.
-///
-/// # Errors
-/// The kernel's.
-pub fn fs_read_held(path: &str, offset: u64, length: u64) -> Result<Held, Error> {
-    reading(path, offset, length).hold().submit()?.held()
+pub fn fs_read<'a>(path: impl Into<Text<'a>>, offset: u64, length: u64) -> Result<Vec<u8>, Error> {
+    reading(path.into(), offset, length).submit()?.of(Form::Bytes)
 }
 
 /// At most `limit` entries of a directory with names greater than `after`, in
@@ -142,22 +133,26 @@ pub fn fs_read_held(path: &str, offset: u64, length: u64) -> Result<Held, Error>
 ///
 /// # Errors
 /// The kernel's.
-pub fn fs_list(path: &str, after: &str, limit: u64) -> Result<Vec<Entry>, Error> {
-    let sentence = Sentence::new(Primitive::FsList)
-        .set("path", Argument::Text(path))
-        .set("after", Argument::Text(after))
-        .set("limit", Argument::Uint(limit));
-    json(sentence.submit()?)
+pub fn fs_list<'a>(
+    path: impl Into<Text<'a>>,
+    after: &str,
+    limit: u64,
+) -> Result<Vec<Entry>, Error> {
+    json(listing(path.into(), after, limit).submit()?)
 }
 
 /// Writes a file.
 ///
 /// # Errors
 /// The kernel's.
-pub fn fs_write<'a>(path: &str, content: impl Into<Content<'a>>, mode: Mode) -> Result<(), Error> {
+pub fn fs_write<'a, 'b>(
+    path: impl Into<Text<'a>>,
+    content: impl Into<Content<'b>>,
+    mode: Mode,
+) -> Result<(), Error> {
     nothing(
         Sentence::new(Primitive::FsWrite)
-            .set("path", Argument::Text(path))
+            .set("path", path.into().into())
             .set("content", Argument::Content(content.into()))
             .set("mode", Argument::Text(mode.name())),
     )
@@ -167,14 +162,14 @@ pub fn fs_write<'a>(path: &str, content: impl Into<Content<'a>>, mode: Mode) -> 
 ///
 /// # Errors
 /// The kernel's.
-pub fn fs_edit<'a, 'b>(
-    path: &str,
-    old: impl Into<Content<'a>>,
-    new: impl Into<Content<'b>>,
+pub fn fs_edit<'a, 'b, 'c>(
+    path: impl Into<Text<'a>>,
+    old: impl Into<Content<'b>>,
+    new: impl Into<Content<'c>>,
 ) -> Result<(), Error> {
     nothing(
         Sentence::new(Primitive::FsEdit)
-            .set("path", Argument::Text(path))
+            .set("path", path.into().into())
             .set("old", Argument::Content(old.into()))
             .set("new", Argument::Content(new.into())),
     )
@@ -185,23 +180,19 @@ pub fn fs_edit<'a, 'b>(
 ///
 /// # Errors
 /// The kernel's.
-pub fn fs_search(path: &str, text: &str, offset: u64) -> Result<Page, Error> {
-    let sentence = Sentence::new(Primitive::FsSearch)
-        .set("path", Argument::Text(path))
-        .set("text", Argument::Text(text))
-        .set("offset", Argument::Uint(offset));
-    json(sentence.submit()?)
+pub fn fs_search<'a>(path: impl Into<Text<'a>>, text: &str, offset: u64) -> Result<Page, Error> {
+    json(searching(path.into(), text, offset).submit()?)
 }
 
 /// Moves a file or a directory to a free name.
 ///
 /// # Errors
 /// The kernel's.
-pub fn fs_move(from: &str, to: &str) -> Result<(), Error> {
+pub fn fs_move<'a, 'b>(from: impl Into<Text<'a>>, to: impl Into<Text<'b>>) -> Result<(), Error> {
     nothing(
         Sentence::new(Primitive::FsMove)
-            .set("from", Argument::Text(from))
-            .set("to", Argument::Text(to)),
+            .set("from", from.into().into())
+            .set("to", to.into().into()),
     )
 }
 
@@ -209,8 +200,8 @@ pub fn fs_move(from: &str, to: &str) -> Result<(), Error> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn fs_delete(path: &str) -> Result<(), Error> {
-    nothing(Sentence::new(Primitive::FsDelete).set("path", Argument::Text(path)))
+pub fn fs_delete<'a>(path: impl Into<Text<'a>>) -> Result<(), Error> {
+    nothing(Sentence::new(Primitive::FsDelete).set("path", path.into().into()))
 }
 
 /// Releases bytes of a held value: the task's mark rises to its label.
@@ -225,11 +216,41 @@ pub fn value_read(value: Held, offset: u64, length: u64) -> Result<Vec<u8>, Erro
     sentence.submit()?.of(Form::Bytes)
 }
 
-fn reading(path: &str, offset: u64, length: u64) -> Sentence {
+/// Takes what the selector means out of its held value. That there is no such
+/// thing shows where the new value is used.
+///
+/// # Errors
+/// The kernel's.
+pub fn value_pick(selector: &Selector) -> Result<Held, Error> {
+    let sentence = Sentence::new(Primitive::ValuePick)
+        .set("value", Argument::Held(selector.value()))
+        .set("selector", Argument::Selector(selector));
+    sentence.submit()?.held()
+}
+
+pub(crate) fn asking(question: Content<'_>) -> Sentence {
+    Sentence::new(Primitive::ConsoleAsk).set("question", Argument::Content(question))
+}
+
+pub(crate) fn reading(path: Text<'_>, offset: u64, length: u64) -> Sentence {
     Sentence::new(Primitive::FsRead)
-        .set("path", Argument::Text(path))
+        .set("path", path.into())
         .set("offset", Argument::Uint(offset))
         .set("length", Argument::Uint(length))
+}
+
+pub(crate) fn listing(path: Text<'_>, after: &str, limit: u64) -> Sentence {
+    Sentence::new(Primitive::FsList)
+        .set("path", path.into())
+        .set("after", Argument::Text(after))
+        .set("limit", Argument::Uint(limit))
+}
+
+pub(crate) fn searching(path: Text<'_>, text: &str, offset: u64) -> Sentence {
+    Sentence::new(Primitive::FsSearch)
+        .set("path", path.into())
+        .set("text", Argument::Text(text))
+        .set("offset", Argument::Uint(offset))
 }
 
 fn nothing(sentence: Sentence) -> Result<(), Error> {
@@ -285,10 +306,13 @@ mod tests {
             r#"{"name":"fs_read","arguments":{"path":"/data/a.md","offset":0,"length":65536}}"#;
         let bytes = Ok((Form::Bytes, b"\xff".as_slice()));
         assert_eq!(exchange(said, bytes, || fs_read("/data/a.md", 0, 65536)), Ok(vec![255]));
-        let said =
-            r#"{"name":"fs_read","arguments":{"path":"/a","offset":0,"length":1},"hold":true}"#;
+        let said = r#"{"name":"value_pick","arguments":{"value":{"$held":1},"selector":{"$select":1,"take":"path"}}}"#;
         let held = Ok((Form::Held, b"\x05\0\0\0\0\0\0\0".as_slice()));
-        assert_eq!(exchange(said, held, || fs_read_held("/a", 0, 1)), Ok(Held(5)));
+        let only = Selector::take(Held(1), "path");
+        assert_eq!(exchange(said, held, || value_pick(&only)), Ok(Held(5)));
+        let said = r#"{"name":"fs_move","arguments":{"from":{"$held":5},"to":"/data/b"}}"#;
+        let to = "/data/b".to_owned();
+        assert_eq!(exchange(said, none, || fs_move(Held(5), &to)), Ok(()));
         let said =
             r#"{"name":"value_read","arguments":{"value":{"$held":5},"offset":1,"length":2}}"#;
         assert_eq!(exchange(said, bytes, || value_read(Held(5), 1, 2)), Ok(vec![255]));

@@ -37,8 +37,17 @@ pub(crate) fn width(c: char) -> usize {
     }
 }
 
-/// Appends a JSON document; a key that begins with `$` gets one more, so that
-/// it is not taken for a reserved one.
+/// Appends a key; one that begins with `$` gets one more, so that it is not
+/// taken for a reserved one.
+pub(crate) fn key(out: &mut String, key: &str) {
+    let start = out.len();
+    string(out, key);
+    if key.starts_with('$') {
+        out.insert(start.saturating_add(1), '$');
+    }
+}
+
+/// Appends a JSON document.
 pub(crate) fn value(out: &mut String, document: &Value) {
     match document {
         Value::Null => out.push_str("null"),
@@ -65,13 +74,7 @@ pub(crate) fn value(out: &mut String, document: &Value) {
                 if at > 0 {
                     out.push(',');
                 }
-                if key.starts_with('$') {
-                    let mut literal = String::from("$");
-                    literal.push_str(key);
-                    string(out, &literal);
-                } else {
-                    string(out, key);
-                }
+                self::key(out, key);
                 out.push(':');
                 value(out, item);
             }

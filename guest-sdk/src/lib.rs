@@ -19,7 +19,9 @@
 //!
 //! # Reading order
 //! [`Sentence`] writes any call or warrant, [`calls`] the ones with a type of
-//! their own, [`files`] what takes several calls; [`Turn`] is what comes in.
+//! their own, [`hold`] those whose reply is not to be seen, [`files`] what takes
+//! several, [`net`] requests; [`warrant`] is what to ask for first, and [`Selector`]
+//! how to name what only the kernel has seen. [`Turn`] is what comes in.
 //!
 //! Off WebAssembly there is no door; `testing::with_door` stands in for it, so
 //! a guest's logic is unit-tested on the host.
@@ -41,17 +43,22 @@ pub mod calls;
 mod canonical;
 mod error;
 pub mod files;
+pub mod hold;
 mod json;
+pub mod net;
+mod selector;
 mod sentence;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 mod turn;
+pub mod warrant;
 
 pub use error::Error;
-pub use sentence::{Argument, Content, Held, Part, Reply, Sentence};
+pub use selector::{Selector, Target};
+pub use sentence::{Argument, Content, Held, Part, Reply, Sentence, Text};
 pub use serde_json;
 pub use synapse_abi as abi;
-pub use turn::{Budget, Grant, Handle, Message, PathGrant, Turn, TurnError};
+pub use turn::{Author, Budget, Grant, Handle, Message, PathGrant, Turn, TurnError};
 
 use alloc::vec::Vec;
 

@@ -6,7 +6,7 @@
 //! # Not here
 //! Functions with a signature for each primitive (`calls`).
 
-use crate::{Error, json};
+use crate::{Error, Selector, Target, json};
 use alloc::string::String;
 use alloc::vec::Vec;
 use serde_json::Value;
@@ -24,6 +24,46 @@ pub enum Part<'a> {
     Text(&'a str),
     /// All bytes of a held value.
     Held(Held),
+}
+
+impl<'a> From<&'a str> for Part<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Held> for Part<'_> {
+    fn from(held: Held) -> Self {
+        Self::Held(held)
+    }
+}
+
+/// A path, a URL, a host or another text: spelled out, or held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the grammar has no third form")]
+pub enum Text<'a> {
+    /// As it stands.
+    Literal(&'a str),
+    /// The bytes of a held value.
+    Held(Held),
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Literal(text)
+    }
+}
+
+impl<'a> From<&'a String> for Text<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Literal(text)
+    }
+}
+
+impl From<Held> for Text<'_> {
+    fn from(held: Held) -> Self {
+        Self::Held(held)
+    }
 }
 
 /// Bytes that travel.
@@ -49,6 +89,18 @@ impl From<Held> for Content<'_> {
     }
 }
 
+impl<'a> From<&'a [Part<'a>]> for Content<'a> {
+    fn from(parts: &'a [Part<'a>]) -> Self {
+        Self::Parts(parts)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [Part<'a>; N]> for Content<'a> {
+    fn from(parts: &'a [Part<'a>; N]) -> Self {
+        Self::Parts(parts)
+    }
+}
+
 /// What an argument is.
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {
@@ -62,10 +114,32 @@ pub enum Argument<'a> {
     Content(Content<'a>),
     /// A Prompt: roles and texts.
     Prompt(&'a [(&'a str, Content<'a>)]),
-    /// A Json or a Literal without held values.
+    /// A Selector.
+    Selector(&'a Selector),
+    /// A Json or a Literal, or a value inside one, that names nothing held.
     Json(&'a Value),
-    /// Canonical JSON as it is to stand: a Selector, a Json with held values.
+    /// A Json, member by member: held values and selectors can stand among them.
+    Object(&'a [(&'a str, Argument<'a>)]),
+    /// Canonical JSON as it is to stand.
     Raw(&'a str),
+}
+
+impl<'a> From<Text<'a>> for Argument<'a> {
+    fn from(text: Text<'a>) -> Self {
+        match text {
+            Text::Literal(text) => Self::Text(text),
+            Text::Held(held) => Self::Held(held),
+        }
+    }
+}
+
+impl<'a> From<Target<'a>> for Argument<'a> {
+    fn from(target: Target<'a>) -> Self {
+        match target {
+            Target::Literal(text) => Self::Text(text),
+            Target::Selected(selector) => Self::Selector(selector),
+        }
+    }
 }
 
 /// A sentence in the making.
@@ -139,7 +213,11 @@ impl Sentence {
     /// # Errors
     /// The kernel's, and [`Error::Frame`] if the reply is of another version.
     pub fn submit(&self) -> Result<Reply, Error> {
-        Reply::parse(crate::call(self.text().as_bytes()).map_err(Error::from)?)
+        Self::send(&self.text())
+    }
+
+    pub(crate) fn send(text: &str) -> Result<Reply, Error> {
+        Reply::parse(crate::call(text.as_bytes()).map_err(Error::from)?)
     }
 
     fn body(&self, out: &mut String) {
@@ -173,7 +251,20 @@ impl Argument<'_> {
             Self::Uint(number) => json::display(out, format_args!("{number}")),
             Self::Held(held) => held.write(out),
             Self::Content(content) => content.write(out),
+            Self::Selector(selector) => selector.write(out),
             Self::Json(document) => json::value(out, document),
+            Self::Object(members) => {
+                out.push('{');
+                for (at, (key, member)) in members.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    json::key(out, key);
+                    out.push(':');
+                    member.write(out);
+                }
+                out.push('}');
+            }
             Self::Raw(text) => out.push_str(text),
             Self::Prompt(messages) => {
                 out.push('[');

@@ -14,7 +14,7 @@ use core::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 use synapse_abi::registry::Primitive;
-use synapse_abi::turn::{Author, VERSION};
+use synapse_abi::turn::{AGENT, HUMAN, PACKAGE, PARENT, VERSION, WORLD};
 
 /// The input of a turn.
 #[derive(Clone, Debug)]
@@ -52,6 +52,21 @@ pub enum Message {
         /// Which record tells of it.
         record: u64,
     },
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// The human: a console line, the task on the command line, a prompt file.
+    Human,
+    /// The package's approved texts.
+    Package,
+    /// The agent, in an earlier turn.
+    Agent,
+    /// The parent, in the task of a child.
+    Parent,
+    /// A primitive's reply, held.
+    World,
 }
 
 /// A live handle.
@@ -169,12 +184,14 @@ impl TryFrom<RawMessage> for Message {
     type Error = TurnError;
 
     fn try_from(raw: RawMessage) -> Result<Self, TurnError> {
-        let authors =
-            [Author::Human, Author::Package, Author::Agent, Author::Parent, Author::World];
-        let from = authors
-            .into_iter()
-            .find(|author| author.name() == raw.from)
-            .ok_or(TurnError::Malformed)?;
+        let from = match &*raw.from {
+            HUMAN => Author::Human,
+            PACKAGE => Author::Package,
+            AGENT => Author::Agent,
+            PARENT => Author::Parent,
+            WORLD => Author::World,
+            _ => return Err(TurnError::Malformed),
+        };
         match (raw.text, raw.value, raw.record) {
             (Some(text), None, None) => Ok(Self::Clear { from, text }),
             (None, Some(value), Some(record)) => {

@@ -24,6 +24,7 @@
 //! Opening a mount's directory (the board), admitting a path (gate 4).
 
 mod keep;
+mod label;
 mod list;
 mod open;
 mod replace;
@@ -31,7 +32,7 @@ mod tree;
 mod undo;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
-use core::fmt;
+use core::{fmt, pin::Pin};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -48,7 +49,9 @@ use crate::{
     Fault, Platform,
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
-    platform::{Asker, Journal, Listing, Mode, Written},
+    platform::{Admits, Asker, Fetch, Fetched, Journal, Listing, Mode, Shown, Written},
+    rest::{Creator, Index},
+    state::Standing,
 };
 
 use keep::Keep;
@@ -68,6 +71,15 @@ pub trait Screen: Send + Sync {
     /// As [`Platform::ask`].
     fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
 }
+
+/// What fetches: the board's client.
+pub trait Net: Send + Sync {
+    /// As [`Platform::fetch`].
+    fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
+}
+
+/// An answer that is waited for.
+pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, Fault>> + Send + 'a>>;
 
 /// The screen of a disk that only undoes: nobody is there.
 struct Nobody;
@@ -168,11 +180,14 @@ pub struct Disk {
     reserved: BTreeSet<Identity>,
     keep: Option<Keep>,
     listed: Mutex<Option<list::Listed>>,
+    rest: Mutex<Index>,
     screen: Box<dyn Screen>,
+    net: Option<Box<dyn Net>>,
 }
 
 struct Held {
     dir: OwnedFd,
+    host: String,
     access: Access,
     turn: Mutex<()>,
 }
@@ -201,6 +216,12 @@ impl Disk {
     ) -> Result<Self, DiskError> {
         let keep = journal.map(|dir| begin(&dir, "journal")).transpose()?;
         Self::with(mounts, reserved, keep, screen, Keep::begin)
+    }
+
+    /// The same disk beside a network.
+    #[must_use]
+    pub fn with_net(self, net: Box<dyn Net>) -> Self {
+        Self { net: Some(net), ..self }
     }
 
     /// Serves the folders of a run that is over, for [`Disk::undo`] alone.
@@ -236,12 +257,37 @@ impl Disk {
             if is_below(&dir, &reserved, &mount.root)? {
                 return Err(DiskError::OwnDirectory { root: mount.root });
             }
-            held.push(Held::new(dir, mount.access));
+            held.push(Held::new(dir, mount.host.clone(), mount.access));
             folders.push(Folder { guest: mount.root, host: mount.host, identity });
         }
         let unopened = |fault| DiskError::Unopened { what: String::from("journal"), fault };
         let keep = journal.map(|dir| keep(dir, folders)).transpose().map_err(unopened)?;
-        Ok(Self { table, mounts: held, reserved, keep, listed: Mutex::default(), screen })
+        let (listed, rest) = (Mutex::default(), Mutex::default());
+        Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen, net: None })
+    }
+
+    /// The folders as a store knows them, and of these the ones that may be changed.
+    ///
+    /// # Errors
+    /// A folder cannot be looked at.
+    pub fn folders(&self) -> Result<(Vec<Folder>, Vec<Folder>), Fault> {
+        let (mut folders, mut writable) = (Vec::new(), Vec::new());
+        for (guest, held) in self.table.roots().zip(&self.mounts) {
+            let identity = Identity::of(&held.dir)?;
+            let folder = Folder { guest: guest.into(), host: held.host.clone(), identity };
+            if held.access == Access::ReadWrite {
+                writable.push(folder.clone());
+            }
+            folders.push(folder);
+        }
+        Ok((folders, writable))
+    }
+
+    /// What is kept of the files' labels: to put in what an earlier run left, and to
+    /// take out what this one did.
+    pub fn rest(&self) -> MutexGuard<'_, Index> {
+        // Each entry is put in whole.
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn held(&self, mount: usize) -> Result<&Held, Fault> {
@@ -258,8 +304,8 @@ impl Disk {
 }
 
 impl Held {
-    fn new(dir: OwnedFd, access: Access) -> Self {
-        Self { dir, access, turn: Mutex::default() }
+    fn new(dir: OwnedFd, host: String, access: Access) -> Self {
+        Self { dir, host, access, turn: Mutex::default() }
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
@@ -269,15 +315,19 @@ impl Held {
 }
 
 impl Platform for Disk {
-    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+    async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Shown, Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
             return Err(Fault::NotAFile);
         };
-        self.read_file(self.held(mount)?, rest, offset, length)
+        self.read_file((self.held(mount)?, path, rest), offset, length)
     }
 
     async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
         self.listing(path, after, usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
+    async fn state(&self, path: &str) -> Result<Standing, Fault> {
+        self.standing(path)
     }
 
     async fn write(
@@ -289,7 +339,7 @@ impl Platform for Disk {
     ) -> Result<Written, Fault> {
         match (self.table.place(path)?, mode) {
             (Place::Inside(mount, rest), _) => {
-                self.put((self.writable(mount)?, path, rest), content, mode, journal)
+                self.put((self.writable(mount)?, path, rest), content, mode, &journal)
             }
             (Place::Root(_) | Place::Above, Mode::Create) => Err(Fault::Exists),
             (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => Err(Fault::NotAFile),
@@ -305,7 +355,7 @@ impl Platform for Disk {
     ) -> Result<Written, Fault> {
         match self.table.place(path)? {
             Place::Inside(mount, rest) => {
-                self.replace_in((self.writable(mount)?, path, rest), old, new, journal)
+                self.replace_in((self.writable(mount)?, path, rest), old, new, &journal)
             }
             Place::Root(_) | Place::Above => Err(Fault::NotAFile),
         }
@@ -316,9 +366,9 @@ impl Platform for Disk {
         from: &str,
         to: &str,
         journal: Journal,
-        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+        admits: &Admits<'_>,
     ) -> Result<(), Fault> {
-        self.shift(from, to, journal, admits)
+        self.shift(from, to, &journal, admits)
     }
 
     async fn remove(
@@ -327,7 +377,7 @@ impl Platform for Disk {
         journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<u64, Fault> {
-        self.take(path, journal, admits)
+        self.take(path, &journal, admits)
     }
 
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
@@ -338,9 +388,25 @@ impl Platform for Disk {
         self.screen.ask(question, asker)
     }
 
+    async fn fetch(&self, request: Fetch<'_>) -> Result<Fetched, Fault> {
+        match &self.net {
+            Some(net) => net.fetch(request).await,
+            None => Err(Fault::Unsupported),
+        }
+    }
+
     fn now_ms(&self) -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn is_own(&self, path: &str, creator: Creator) -> bool {
+        self.rest().is_own(path, creator)
+    }
+
+    fn mounts(&self) -> Vec<(String, String)> {
+        let roots = self.table.roots().map(String::from);
+        roots.zip(self.mounts.iter().map(|held| held.host.clone())).collect()
     }
 }
 

@@ -9,25 +9,33 @@
 //! - I4, I5: what comes back is labelled, by primitive and source, in one match
 //!   that a new primitive or a new way to fail does not compile without.
 //!
+//! - I15: what is written is stamped with what justified it.
+//!
 //! # Not here
-//! The mark, held replies, outcome records (the kernel).
+//! The mark, held replies, outcome records (the kernel). What a file carries at rest
+//! (`rest`).
 
 use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use synapse_abi::code::Fault;
 use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_abi::reply::Form;
+use synapse_boundary::select::{Taken, resolve};
 use synapse_boundary::sentence::{Argument, Piece};
+use synapse_boundary::target::Target;
 use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
 };
 
-use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform};
+use crate::fetch::{Reached, fetch, most};
+use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
+use crate::rest::{Creator, Names, Owner, Rest, Stamp};
 use crate::search::{Sight, search};
 
 /// A successful call's payload.
@@ -35,7 +43,7 @@ use crate::search::{Sight, search};
 pub struct Done {
     /// What the payload is.
     pub form: Form,
-    /// The payload, at most [`limits::REPLY`] bytes.
+    /// The payload, at most as many bytes as [`most`](crate::most()) says.
     pub payload: Vec<u8>,
     /// Bytes that the journal took.
     pub displaced: u64,
@@ -52,50 +60,103 @@ impl Done {
     }
 }
 
+/// Whose call it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// Who made what the call makes.
+    pub creator: Creator,
+    /// What its grant calls the compartments from bit [`Secrecy::NAMED`] on.
+    pub compartments: &'a [String],
+}
+
 /// Executes a call. Held values come from `facts`, as at the decision. What is
 /// decided but not recorded cannot be executed.
 ///
 /// ```compile_fail,E0308
 /// # use synapse_boundary::{Authorized, Facts, Verdict};
-/// # use synapse_primitives::{Platform, execute};
+/// # use synapse_primitives::{Caller, Platform, execute};
 /// async fn run<P: Platform>(
 ///     verdict: Verdict<'_>,
 ///     recorded: Authorized<'_>,
 ///     platform: &P,
 ///     facts: &(impl Facts + Sync),
+///     caller: Caller<'_>,
 /// ) {
-///     execute(verdict, platform, facts).await;
+///     execute(verdict, platform, facts, caller).await;
 /// }
 /// ```
 /// ```
 /// # use synapse_boundary::{Authorized, Facts, Verdict};
-/// # use synapse_primitives::{Platform, execute};
+/// # use synapse_primitives::{Caller, Platform, execute};
 /// async fn run<P: Platform>(
 ///     verdict: Verdict<'_>,
 ///     recorded: Authorized<'_>,
 ///     platform: &P,
 ///     facts: &(impl Facts + Sync),
+///     caller: Caller<'_>,
 /// ) {
-///     execute(recorded, platform, facts).await;
+///     execute(recorded, platform, facts, caller).await;
 /// }
 /// ```
-pub async fn execute<P, F>(authorized: Authorized<'_>, platform: &P, facts: &F) -> Executed
+pub async fn execute<P, F>(
+    authorized: Authorized<'_>,
+    platform: &P,
+    facts: &F,
+    caller: Caller<'_>,
+) -> Executed
 where
     P: Platform,
     F: Facts + Sync,
 {
-    let result = run(&authorized, platform, facts).await.and_then(|done| {
-        let fits = done.payload.len() <= limits::REPLY;
+    let reached = Reached::default();
+    let mut shown = Shown { authorized: &authorized, caller, label: Label::SYSTEM };
+    let result = run(&authorized, platform, facts, &mut shown, &reached).await.and_then(|done| {
+        let fits = done.payload.len() <= most(authorized.call());
         if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
     });
-    let label = label(&authorized, facts, &result);
+    let label = label(&authorized, facts, &result, shown.label, &reached);
     Labelled::new(result, label)
+}
+
+/// What a call showed, by what it carries at rest and where it stands.
+struct Shown<'a, 's> {
+    authorized: &'a Authorized<'s>,
+    caller: Caller<'a>,
+    label: Label,
+}
+
+impl Shown<'_, '_> {
+    fn add(&mut self, path: &str, rest: &Rest) {
+        self.add_all(rest, covering(self.authorized, path));
+    }
+
+    fn add_all(&mut self, rest: &Rest, covering: Secrecy) {
+        let scope = self.authorized.scope();
+        let label = rest.label(self.caller.compartments, scope.named());
+        let secrecy = label.secrecy.join(covering);
+        self.label = self.label.join(Label { secrecy, ..label });
+    }
+}
+
+/// The compartments that patterns of the grant give to a path.
+fn covering(call: &Authorized<'_>, path: &str) -> Secrecy {
+    match NormalPath::parse(Cow::Borrowed(path)) {
+        Ok(path) => call.scope().compartments(&path),
+        // No pattern spells it, but one may cover it.
+        Err(_) => call.scope().named(),
+    }
 }
 
 /// Where the reply's bytes, or the fault, came from. A fault carries the
 /// justification too: a value that the call names may be what decided it.
-fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, Fault>) -> Label {
-    let source = source(authorized, result);
+fn label(
+    authorized: &Authorized<'_>,
+    facts: &impl Facts,
+    result: &Result<Done, Fault>,
+    shown: Label,
+    reached: &Reached,
+) -> Label {
+    let source = source(authorized, result, shown, reached);
     if result.is_ok() {
         // That a target or a parameter passed tells what it is; of a content it
         // tells only that it holds no fault.
@@ -110,16 +171,22 @@ fn label(authorized: &Authorized<'_>, facts: &impl Facts, result: &Result<Done, 
     }
 }
 
-fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
+fn source(
+    authorized: &Authorized<'_>,
+    result: &Result<Done, Fault>,
+    shown: Label,
+    reached: &Reached,
+) -> Label {
     let origin = Origin::record(authorized.record());
-    // Nobody has kept what stands in a file's history, so it may be anything that
-    // a task under this grant could have written.
+    // A fault shows nothing, and what is not there may have been made or taken away by
+    // any task under this grant.
     let secrecy = Secrecy::PROMPT.join(Secrecy::FILES).join(authorized.scope().named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
     match authorized.call().primitive() {
-        // That an edit found its one place tells what stands in the file.
+        // That an edit found its one place tells what stood in the file.
         Primitive::FsRead | Primitive::FsList | Primitive::FsSearch | Primitive::FsEdit => {
-            files.join(authorized.justification())
+            let source = if result.is_ok() { Label { origin, ..shown } } else { files };
+            source.join(authorized.justification())
         }
         Primitive::FsWrite | Primitive::FsMove | Primitive::FsDelete => {
             if result.is_ok() {
@@ -130,13 +197,24 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
         }
         // A line that the human typed, or that they did not.
         Primitive::ConsoleAsk => Label::new(Integrity::User, Secrecy::PROMPT, origin),
-        // What is read out of a value has that value's label, joined like that of
+        // What is taken out of a value has that value's label, joined like that of
         // every value named.
-        Primitive::ValueRead | Primitive::ConsoleWrite | Primitive::ClockRead => Label::SYSTEM,
+        Primitive::ValueRead
+        | Primitive::ValuePick
+        | Primitive::ConsoleWrite
+        | Primitive::ClockRead => Label::SYSTEM,
+        // Without a network, what the board says is the kernel's own word.
+        Primitive::NetHttpGet | Primitive::NetHttpPost if *result == Err(Fault::Unsupported) => {
+            Label::SYSTEM
+        }
+        // What was sent may be what came back.
+        Primitive::NetHttpGet | Primitive::NetHttpPost => {
+            let own = authorized.terms().own.join(reached.secrecy());
+            Label::new(Integrity::Ingested, own, origin).join(authorized.justification())
+        }
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
-        Primitive::ValuePick
-        | Primitive::ModelGenerate
+        Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait
         | Primitive::ChannelCreate
@@ -146,8 +224,6 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
         | Primitive::ChannelGrant
         | Primitive::NetListen
         | Primitive::NetAccept
-        | Primitive::NetHttpGet
-        | Primitive::NetHttpPost
         | Primitive::ToolUse
         | Primitive::ToolCommit => match result {
             Err(Fault::Unsupported) => Label::SYSTEM,
@@ -156,11 +232,18 @@ fn source(authorized: &Authorized<'_>, result: &Result<Done, Fault>) -> Label {
     }
 }
 
-async fn run<P, F>(call: &Authorized<'_>, platform: &P, facts: &F) -> Result<Done, Fault>
+async fn run<P, F>(
+    call: &Authorized<'_>,
+    platform: &P,
+    facts: &F,
+    shown: &mut Shown<'_, '_>,
+    reached: &Reached,
+) -> Result<Done, Fault>
 where
     P: Platform,
     F: Facts + Sync,
 {
+    let caller = shown.caller;
     match call.call().primitive() {
         Primitive::ConsoleWrite => {
             platform.show(&content(call, 0, facts)?).await?;
@@ -178,10 +261,12 @@ where
         }
         Primitive::FsRead => {
             let length = number(call, 2).min(as_u64(limits::REPLY));
-            let bytes = platform.read(path(call, 0)?, number(call, 1), length).await?;
-            Ok(Done::new(Form::Bytes, bytes))
+            let path = path(call, 0)?;
+            let read = platform.read(path, number(call, 1), length).await?;
+            shown.add(path, &read.rest);
+            Ok(Done::new(Form::Bytes, read.bytes))
         }
-        Primitive::FsList => list(call, platform, facts).await,
+        Primitive::FsList => list(call, platform, facts, shown).await,
         Primitive::FsWrite => {
             let mode = match call.call().argument(2) {
                 Argument::Choice(0) => Mode::Create,
@@ -189,43 +274,58 @@ where
                 _ => Mode::Append,
             };
             let bytes = content(call, 1, facts)?;
-            let written = platform.write(path(call, 0)?, &bytes, mode, journal(call)).await?;
+            let journal = journal(call, caller);
+            let written = platform.write(path(call, 0)?, &bytes, mode, journal).await?;
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
         }
         Primitive::FsEdit => {
             let (old, new) = (content(call, 1, facts)?, content(call, 2, facts)?);
-            let written = platform.edit(path(call, 0)?, &old, &new, journal(call)).await?;
+            let (path, journal) = (path(call, 0)?, journal(call, caller));
+            let written = platform.edit(path, &old, &new, journal).await?;
+            shown.add(path, &written.before);
             Ok(Done { displaced: written.displaced, ..Done::NOTHING })
         }
         Primitive::FsSearch => {
             let (root, text) = (path(call, 0)?, text(call, 1, facts)?);
-            let eyes = |path: &str| sight(call, path);
-            let json = search(platform, root, text.as_bytes(), number(call, 2), &eyes).await?;
-            Ok(Done::new(Form::Json, json.into_bytes()))
+            let covered = AtomicU64::new(covering(call, root).bits());
+            let eyes = |path: &str| {
+                let sight = sight(call, path);
+                if sight != Sight::Hidden {
+                    covered.fetch_or(covering(call, path).bits(), Ordering::Relaxed);
+                }
+                sight
+            };
+            let found = search(platform, root, text.as_bytes(), number(call, 2), &eyes).await?;
+            shown.add_all(&found.rest, Secrecy::from_bits(covered.into_inner()));
+            Ok(Done::new(Form::Json, found.json.into_bytes()))
         }
         Primitive::FsMove => {
             let both = |from: &str, to: &str| {
-                call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE)
+                let covered = call.covers(from, Rights::DELETE) && call.covers(to, Rights::WRITE);
+                covered.then(|| Names::of(covering(call, from), caller.compartments))
             };
-            platform.rename(path(call, 0)?, path(call, 1)?, journal(call), &both).await?;
+            let journal = journal(call, caller);
+            platform.rename(path(call, 0)?, path(call, 1)?, journal, &both).await?;
             Ok(Done::NOTHING)
         }
         Primitive::FsDelete => {
             let covered = |path: &str| call.covers(path, Rights::DELETE);
-            let displaced = platform.remove(path(call, 0)?, journal(call), &covered).await?;
+            let displaced =
+                platform.remove(path(call, 0)?, journal(call, caller), &covered).await?;
             Ok(Done { displaced, ..Done::NOTHING })
         }
-        Primitive::ValueRead => {
-            let Argument::Held(held) = call.call().argument(0) else {
-                return Err(Fault::NoMatch);
-            };
-            let rest = value(facts, held)?.get(as_usize(number(call, 1))..).unwrap_or_default();
-            let length = as_usize(number(call, 2)).min(limits::REPLY);
-            let bytes = rest.get(..length).unwrap_or(rest);
-            Ok(Done::new(Form::Bytes, bytes.to_vec()))
+        Primitive::ValueRead => part(call, facts),
+        Primitive::NetHttpGet => {
+            let reply = fetch(call, None, platform, facts, reached).await?;
+            Ok(Done::new(Form::Bytes, reply))
         }
-        Primitive::ValuePick
-        | Primitive::ModelGenerate
+        Primitive::NetHttpPost => {
+            let content = content(call, 2, facts)?;
+            let reply = fetch(call, Some(&content), platform, facts, reached).await?;
+            Ok(Done::new(Form::Bytes, reply))
+        }
+        Primitive::ValuePick => pick(call, facts),
+        Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::AgentWait
         | Primitive::ChannelCreate
@@ -235,30 +335,66 @@ where
         | Primitive::ChannelGrant
         | Primitive::NetListen
         | Primitive::NetAccept
-        | Primitive::NetHttpGet
-        | Primitive::NetHttpPost
         | Primitive::ToolUse
         | Primitive::ToolCommit => Err(Fault::Unsupported),
     }
+}
+
+/// What stands in a part of a held value.
+fn part<F: Facts + Sync>(call: &Authorized<'_>, facts: &F) -> Result<Done, Fault> {
+    let Argument::Held(held) = call.call().argument(0) else {
+        return Err(Fault::NoMatch);
+    };
+    let rest = value(facts, held)?.get(as_usize(number(call, 1))..).unwrap_or_default();
+    let length = as_usize(number(call, 2)).min(limits::REPLY);
+    let bytes = rest.get(..length).unwrap_or(rest);
+    Ok(Done::new(Form::Bytes, bytes.to_vec()))
+}
+
+/// Takes what a selector means, as a warrant would find it: of a listing only if
+/// the page is all of it.
+fn pick(call: &Authorized<'_>, facts: &impl Facts) -> Result<Done, Fault> {
+    let arguments = (call.call().argument(0), call.call().argument(1));
+    let (Argument::Held(number), Argument::Selector(selector)) = arguments else {
+        return Err(Fault::NoMatch);
+    };
+    let bytes = value(facts, number)?;
+    let listing = facts.held(number).and_then(|held| held.reply_of);
+    let listing = listing.filter(|reply| reply.primitive == Primitive::FsList);
+    let directory = match listing.map(|reply| (reply.is_whole, reply.target)) {
+        None => None,
+        Some((true, Target::Path(path))) => Some(path.as_str()),
+        Some(_) => return Err(Fault::NoMatch),
+    };
+    let taken = match resolve(selector, bytes, directory) {
+        Some(Taken::Text(text)) => text.into_owned(),
+        Some(Taken::Json(json)) => json.into(),
+        None => return Err(Fault::NoMatch),
+    };
+    Ok(Done::new(Form::Bytes, taken.into_bytes()))
 }
 
 async fn list<P: Platform, F: Facts + Sync>(
     call: &Authorized<'_>,
     platform: &P,
     facts: &F,
+    shown: &mut Shown<'_, '_>,
 ) -> Result<Done, Fault> {
     let limit = number(call, 2).min(limits::LIST);
     let directory = path(call, 0)?;
     let mut json = String::from("[");
     let mut after = text(call, 1, facts)?.into_owned();
-    let mut shown = 0;
+    let mut count = 0;
     // A denied entry takes no place in the page, so that a short page is the last.
-    while shown < limit {
-        let page = platform.list(directory, &after, limit.saturating_sub(shown)).await?;
+    while count < limit {
+        let page = platform.list(directory, &after, limit.saturating_sub(count)).await?;
+        shown.add(directory, &page.rest);
         for entry in &page.entries {
-            if sight(call, &join(directory, &entry.name)) != Sight::Hidden {
+            let path = join(directory, &entry.name);
+            if sight(call, &path) != Sight::Hidden {
+                shown.add(&path, &entry.rest);
                 write_entry(&mut json, entry);
-                shown = shown.saturating_add(1);
+                count = count.saturating_add(1);
             }
         }
         match page.entries.last() {
@@ -326,8 +462,26 @@ pub fn escape(json: &mut String, text: &str) {
     }
 }
 
-fn journal(call: &Authorized<'_>) -> Journal {
-    Journal { record: call.record(), room: call.journal_room() }
+fn journal(call: &Authorized<'_>, caller: Caller<'_>) -> Journal {
+    let moved = call.path(0).map_or(Secrecy::NONE, |path| call.scope().compartments(path));
+    let stamp = Stamp {
+        rest: Rest::of(call.justification(), caller.compartments),
+        creator: caller.creator,
+        carried: Names::of(moved, caller.compartments),
+        owner: owner(call),
+    };
+    let (record, room, expects) = (call.record(), call.journal_room(), call.expects());
+    Journal { record, room, expects, stamp }
+}
+
+/// A removal for a reason from outside that neither a warrant nor a human covers rests
+/// on this alone, that it is of the task's own creation.
+fn owner(call: &Authorized<'_>) -> Owner {
+    let removes = call.call().primitive() == Primitive::FsDelete && call.cause().is_none();
+    match call.justification().integrity {
+        Integrity::Ingested if removes => Owner::Creator,
+        Integrity::System | Integrity::User | Integrity::Ingested => Owner::Anyone,
+    }
 }
 
 fn path<'a>(call: &'a Authorized<'_>, index: usize) -> Result<&'a str, Fault> {
@@ -364,7 +518,10 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
     let mut bytes = Vec::new();
     // Few bytes of a sentence may name many held ones, more than there is room for.
     let mut add = |piece: &[u8]| {
-        bytes.try_reserve(piece.len()).map_err(|_| Fault::TooLarge)?;
+        let length = as_u64(bytes.len().saturating_add(piece.len()));
+        if length > WHOLE_BYTES || bytes.try_reserve(piece.len()).is_err() {
+            return Err(Fault::TooLarge);
+        }
         bytes.extend_from_slice(piece);
         Ok(())
     };
@@ -378,7 +535,7 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
 }
 
 /// The bytes of a held value, or the fault that it holds.
-fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
+pub(crate) fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
     let held = facts.held(number).ok_or(Fault::NoMatch)?;
     held.fault.map_or(Ok(held.bytes), Err)
 }

@@ -22,7 +22,11 @@ use core::fmt::{self, Write as _};
 
 use serde_json::{Value, json};
 
-use crate::{disk::Identity, platform::Kind};
+use crate::{
+    disk::Identity,
+    platform::Kind,
+    rest::{Rest, format},
+};
 
 /// The version of the format.
 pub const VERSION: u64 = 1;
@@ -143,6 +147,8 @@ pub struct Entry {
     pub kept: Option<String>,
     /// The directories made, outermost first.
     pub made: Vec<String>,
+    /// What the change gave to what it wrote or moved; `None` where nobody said.
+    pub stamp: Option<Rest>,
 }
 
 /// Why a journal cannot be read.
@@ -169,16 +175,24 @@ impl Header {
     /// The first line of an index.
     #[must_use]
     pub fn line(&self) -> String {
-        let folder = |folder: &Folder| {
-            json!({
-                "guest": folder.guest,
-                "host": folder.host,
-                "device": folder.identity.device,
-                "inode": folder.identity.inode,
-            })
-        };
-        let folders: Vec<Value> = self.folders.iter().map(folder).collect();
+        let folders: Vec<Value> = self.folders.iter().map(Folder::value).collect();
         line(&json!({ "synapse-journal": VERSION, "drawer": self.drawer, "folders": folders }))
+    }
+}
+
+impl Folder {
+    pub(crate) fn value(&self) -> Value {
+        json!({
+            "guest": self.guest,
+            "host": self.host,
+            "device": self.identity.device,
+            "inode": self.identity.inode,
+        })
+    }
+
+    pub(crate) fn parse(value: &Value) -> Option<Self> {
+        let text = |key| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+        Some(Self { guest: text("guest")?, host: text("host")?, identity: identity(value)? })
     }
 }
 
@@ -195,6 +209,7 @@ impl Entry {
             "after": self.after.as_ref().map(state),
             "kept": self.kept,
             "made": self.made,
+            "stamp": self.stamp.as_ref().map(format::rest),
         }))
     }
 }
@@ -246,13 +261,9 @@ fn parse_header(value: &Value) -> Option<Header> {
         return None;
     }
     let drawer = value.get("drawer")?.as_str()?.to_owned();
-    let folders = value.get("folders")?.as_array()?.iter().map(folder).collect::<Option<_>>()?;
+    let folders =
+        value.get("folders")?.as_array()?.iter().map(Folder::parse).collect::<Option<_>>()?;
     Some(Header { drawer, folders })
-}
-
-fn folder(value: &Value) -> Option<Folder> {
-    let text = |key| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
-    Some(Folder { guest: text("guest")?, host: text("host")?, identity: identity(value)? })
 }
 
 fn identity(value: &Value) -> Option<Identity> {
@@ -277,6 +288,10 @@ fn parse(value: &Value) -> Option<Entry> {
         after: state("after")?,
         kept: text("kept"),
         made: made.map(|path| path.as_str().map(ToOwned::to_owned)).collect::<Option<_>>()?,
+        stamp: match value.get("stamp") {
+            None | Some(Value::Null) => None,
+            Some(stamp) => Some(format::parse_rest(stamp)?),
+        },
     })
 }
 
@@ -308,7 +323,7 @@ fn parse_state(value: &Value) -> Option<State> {
     })
 }
 
-fn hex(digest: &[u8; 32]) -> String {
+pub(crate) fn hex(digest: &[u8; 32]) -> String {
     digest.iter().fold(String::new(), |mut text, byte| {
         // Writing to a String cannot fail.
         let _ = write!(text, "{byte:02x}");
@@ -316,7 +331,7 @@ fn hex(digest: &[u8; 32]) -> String {
     })
 }
 
-fn bytes(text: &str) -> Option<[u8; 32]> {
+pub(crate) fn bytes(text: &str) -> Option<[u8; 32]> {
     let mut digest = [0; 32];
     if text.len() != 64 {
         return None;
@@ -330,7 +345,7 @@ fn bytes(text: &str) -> Option<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::{Entry, Folder, Header, JournalError, Operation, State, read};
-    use crate::{disk::Identity, platform::Kind};
+    use crate::{disk::Identity, platform::Kind, rest::Rest};
     use alloc::{string::ToString, vec, vec::Vec};
 
     fn sample() -> (Header, Vec<Entry>) {
@@ -356,6 +371,7 @@ mod tests {
             after: None,
             kept: None,
             made: vec!["/data/é".to_string()],
+            stamp: Some(Rest::outside()),
         };
         let edit = Entry {
             record: 13,
@@ -365,6 +381,7 @@ mod tests {
             after: Some(state),
             kept: Some("13".to_string()),
             made: vec![],
+            stamp: None,
             ..move_.clone()
         };
         (Header { drawer: ".synapse-kept-1".to_string(), folders }, vec![move_, edit])

@@ -97,6 +97,11 @@ impl Table {
         Ok(Self { roots })
     }
 
+    /// The guest roots.
+    pub fn roots(&self) -> impl Iterator<Item = &str> {
+        self.roots.iter().map(String::as_str)
+    }
+
     /// Finds the owner of a path.
     ///
     /// # Errors

@@ -11,16 +11,25 @@
 //! - A write is whole or absent, after a crash too.
 //! - Nothing is replaced unless the journal holds it first.
 //!
+//! - I5: what is read comes with the label that it has at rest.
+//!
 //! # Not here
-//! Which path a task may name (gate 4), and what label the bytes carry (kernel).
+//! Which path a task may name (gate 4), and what a label at rest is to a grant (`execute`).
 
 use alloc::{string::String, vec::Vec};
+use core::fmt;
 use core::future::Future;
+use core::net::IpAddr;
 
 use memchr::memmem;
-use synapse_boundary::Integrity;
+use synapse_boundary::url::Url;
+use synapse_boundary::{Integrity, State};
 
-use crate::Fault;
+use crate::{
+    Fault,
+    rest::{Creator, Names, Rest, Stamp},
+    state::Standing,
+};
 
 /// The number of entries one move or removal may touch.
 pub const WALK_ENTRIES: usize = 1 << 20;
@@ -41,10 +50,11 @@ pub const KEPT_PREFIX: &str = ".synapse-kept-";
 /// The bytes a file name may have at most.
 pub const NAME_BYTES: usize = 255;
 
-/// The bytes of a file that is taken into memory whole, to be edited or searched.
+/// The bytes of what is taken into memory whole: a file to be edited or searched, a
+/// content put together.
 pub const WHOLE_BYTES: u64 = 1 << 26;
 
-/// What a board gives the primitives: files, a clock and a screen.
+/// What a board gives the primitives: files, a clock, a screen and the network.
 ///
 /// Every method answers with the [`Fault`] that names the first thing found in
 /// the way; what it says of one method holds for all that take a path:
@@ -60,7 +70,7 @@ pub trait Platform: Send + Sync {
         path: &str,
         offset: u64,
         length: u64,
-    ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Shown, Fault>> + Send;
 
     /// The entries whose names come after `after`, in byte order, at most `limit`.
     ///
@@ -75,6 +85,13 @@ pub trait Platform: Send + Sync {
         after: &str,
         limit: u64,
     ) -> impl Future<Output = Result<Listing, Fault>> + Send;
+
+    /// What stands under a path, without a change to it; a directory with all
+    /// that is in it.
+    ///
+    /// # Errors
+    /// As of [`Platform::remove`], for what cannot be looked at.
+    fn state(&self, path: &str) -> impl Future<Output = Result<Standing, Fault>> + Send;
 
     /// Puts `content` at `path`, making missing parents.
     ///
@@ -108,7 +125,8 @@ pub trait Platform: Send + Sync {
     /// of `to`.
     ///
     /// `admits(from, to)` is asked for every descendant, in byte order, with
-    /// both its guest paths; one `false` and nothing is moved.
+    /// both its guest paths, and says which compartments it has where it is; one
+    /// `None` and nothing is moved.
     ///
     /// # Errors
     /// `Exists`, `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`,
@@ -119,7 +137,7 @@ pub trait Platform: Send + Sync {
         from: &str,
         to: &str,
         journal: Journal,
-        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+        admits: &Admits<'_>,
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 
     /// Removes an entry into the journal; a directory with its whole subtree.
@@ -127,7 +145,8 @@ pub trait Platform: Send + Sync {
     ///
     /// `admits` is asked for every descendant before anything is removed; one
     /// `false` and nothing is. A link is removed as the entry it is. Where
-    /// something joined the subtree meanwhile, all of it stays: `Changed`.
+    /// something joined the subtree meanwhile, or it is to be the creator's own and
+    /// is not, all of it stays: `Changed`.
     ///
     /// # Errors
     /// `Subtree`, `CrossDevice`, `ReadOnly`, `NameNotText`, `TooMany`, `Changed`,
@@ -156,9 +175,33 @@ pub trait Platform: Send + Sync {
         asker: Asker,
     ) -> impl Future<Output = Result<Vec<u8>, Fault>> + Send;
 
+    /// Sends one request to where its URL says, and reads one answer.
+    ///
+    /// A name is resolved once. `admits` is asked for every address that it has,
+    /// before anything is sent to any; one `false` and nothing is. Nothing is
+    /// followed, remembered or unpacked. The default is a board without a network.
+    ///
+    /// # Errors
+    /// `Unsupported` on a board without a network; `NotFound` for a name without an
+    /// address, `Address`, `Closed`, `TimedOut`, `Cancelled`, `Unproven`, `BadAnswer`,
+    /// `ReplyTooLarge`, `Io`.
+    fn fetch(&self, _: Fetch<'_>) -> impl Future<Output = Result<Fetched, Fault>> + Send {
+        async { Err(Fault::Unsupported) }
+    }
+
     /// Milliseconds since the start of 1970, UTC.
     fn now_ms(&self) -> u64;
+
+    /// Whether a task made what is known under a path, and every byte of it and of
+    /// all that is known below it since. The files themselves are not looked at.
+    fn is_own(&self, path: &str, creator: Creator) -> bool;
+
+    /// The guest root and the host's path of each mount.
+    fn mounts(&self) -> Vec<(String, String)>;
 }
+
+/// What a move may take with it: the compartments of one descendant, if it may.
+pub type Admits<'a> = dyn Fn(&str, &str) -> Option<Names> + Sync + 'a;
 
 /// How a write treats what stands at its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,13 +214,39 @@ pub enum Mode {
     Append,
 }
 
-/// Where displaced bytes go, and how many may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Where displaced bytes go and how many may, and what a change leaves behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Journal {
     /// The record the entry is named by.
     pub record: u64,
     /// The bytes that still fit.
     pub room: u64,
+    /// What must stand under the call's first path still, or it is `Changed`.
+    pub expects: Option<State>,
+    /// The label and the creator of what is written.
+    pub stamp: Stamp,
+}
+
+impl Journal {
+    /// Compares what a change has in its hands with what it was confirmed for.
+    ///
+    /// # Errors
+    /// `Changed`.
+    pub fn meets(&self, found: impl FnOnce() -> Standing) -> Result<(), Fault> {
+        match self.expects {
+            Some(expected) if found().state != expected => Err(Fault::Changed),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Bytes of a file, and their label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// What they carry at rest.
+    pub rest: Rest,
 }
 
 /// Who asks the human, in the kernel's own words.
@@ -189,8 +258,40 @@ pub struct Asker {
     pub integrity: Integrity,
 }
 
+/// One request.
+#[derive(Clone, Copy)]
+pub struct Fetch<'a> {
+    /// Where to, and what is asked for.
+    pub url: Url<'a>,
+    /// Names in lower case, none of which says where the request goes or ends.
+    pub headers: &'a [(String, String)],
+    /// What a POST sends; without it this is a GET.
+    pub content: Option<&'a [u8]>,
+    /// Bytes that the answer's body may have.
+    pub most: usize,
+    /// Whether an address may be connected to.
+    pub admits: &'a (dyn Fn(IpAddr) -> bool + Sync),
+}
+
+impl fmt::Debug for Fetch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetch").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// An answer from the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// Its status.
+    pub status: u16,
+    /// Its headers, as they came.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// Its body, as it came but for its framing.
+    pub body: Vec<u8>,
+}
+
 /// What a write did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
     /// Whether the name was made by this write.
     pub created: bool,
@@ -198,15 +299,19 @@ pub struct Written {
     pub displaced: u64,
     /// The bytes the file has now.
     pub length: u64,
+    /// What the bytes carried that stood there before.
+    pub before: Rest,
 }
 
 /// One page of a directory.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
     /// Sorted by the bytes of the name.
     pub entries: Vec<Entry>,
     /// Whether names follow after the last entry.
     pub more: bool,
+    /// What the directory itself carries, with or without names in it.
+    pub rest: Rest,
 }
 
 /// One entry of a directory.
@@ -221,6 +326,8 @@ pub struct Entry {
     pub size: u64,
     /// Last change of its content, milliseconds since 1970; 0 before that.
     pub modified_ms: u64,
+    /// What its name and the rest of this carry.
+    pub rest: Rest,
 }
 
 /// What an entry is.

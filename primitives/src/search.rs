@@ -25,6 +25,7 @@ use synapse_abi::limits;
 
 use crate::execute::{escape, join};
 use crate::platform::{Entry, Kind, Platform, WALK_ENTRIES, WALK_LEVELS, WHOLE_BYTES};
+use crate::rest::Rest;
 
 /// Bytes of files that one page reads before it ends.
 const SCAN: u64 = WHOLE_BYTES;
@@ -51,7 +52,16 @@ pub enum Sight {
 /// Whose eyes a search has: the sight of every path below its root.
 pub type Eyes<'e> = &'e (dyn Fn(&str) -> Sight + Sync);
 
-/// One page of hits as JSON, from a position on.
+/// One page of hits.
+#[derive(Debug)]
+pub struct Found {
+    /// The page as JSON.
+    pub json: String,
+    /// What all that was looked at carries, with a hit in it or without.
+    pub rest: Rest,
+}
+
+/// One page of hits, from a position on.
 ///
 /// # Errors
 /// `NoMatch` for an empty text, `TooLarge` for a file above [`WHOLE_BYTES`],
@@ -62,7 +72,7 @@ pub async fn search<P: Platform>(
     text: &[u8],
     from: u64,
     eyes: Eyes<'_>,
-) -> Result<String, Fault> {
+) -> Result<Found, Fault> {
     // Nothing stands everywhere, which is no place.
     if text.is_empty() {
         return Err(Fault::NoMatch);
@@ -71,6 +81,7 @@ pub async fn search<P: Platform>(
     match platform.read(root, 0, 0).await {
         Ok(_) => {
             let own = platform.list(root, "", 1).await?.entries.pop().ok_or(Fault::Changed)?;
+            page.rest.join(&own.rest);
             if own.size > WHOLE_BYTES {
                 return Err(Fault::TooLarge);
             }
@@ -79,7 +90,8 @@ pub async fn search<P: Platform>(
         Err(Fault::NotAFile) => page.tree(platform, root, eyes).await?,
         Err(fault) => return Err(fault),
     }
-    Ok(page.json())
+    let rest = page.rest.clone();
+    Ok(Found { json: page.json(), rest })
 }
 
 /// A directory on the way, and what of it is still to come.
@@ -103,6 +115,8 @@ struct Page<'t> {
     skipped: u64,
     /// Where the next page begins, once this one is full.
     next: Option<u64>,
+    /// What all that was looked at carries.
+    rest: Rest,
 }
 
 impl Default for Page<'_> {
@@ -116,6 +130,7 @@ impl Default for Page<'_> {
             count: 0,
             skipped: 0,
             next: None,
+            rest: Rest::SYSTEM,
         }
     }
 }
@@ -128,12 +143,12 @@ impl Page<'_> {
         root: &str,
         eyes: Eyes<'_>,
     ) -> Result<(), Fault> {
-        let mut levels = Vec::from([open(platform, root, "").await?]);
+        let mut levels = Vec::from([self.open(platform, root, "").await?]);
         let mut seen = 0_usize;
         while let Some(level) = levels.last_mut() {
             let Some(entry) = level.entries.next() else {
                 let following = match level.next.take() {
-                    Some(after) => Some(open(platform, &level.path, &after).await?),
+                    Some(after) => Some(self.open(platform, &level.path, &after).await?),
                     None => None,
                 };
                 levels.pop();
@@ -145,7 +160,11 @@ impl Page<'_> {
                 return Err(Fault::TooMany);
             }
             let path = join(levels.last().map_or(root, |level| &level.path), &entry.name);
-            let searched = match (entry.kind, eyes(&path)) {
+            let sight = eyes(&path);
+            if sight != Sight::Hidden {
+                self.rest.join(&entry.rest);
+            }
+            let searched = match (entry.kind, sight) {
                 // A link leads out of the tree, and a device holds no text.
                 (_, Sight::Hidden)
                 | (Kind::Link | Kind::Other, _)
@@ -154,7 +173,7 @@ impl Page<'_> {
                 (Kind::File, Sight::Read) if entry.size > WHOLE_BYTES => Err(Fault::TooLarge),
                 (Kind::File, Sight::Read) => self.file(platform, &path, entry.size).await,
                 (Kind::Directory, Sight::Passed | Sight::Read) => {
-                    open(platform, &path, "").await.map(|level| levels.push(level))
+                    self.open(platform, &path, "").await.map(|level| levels.push(level))
                 }
             };
             match searched {
@@ -177,8 +196,9 @@ impl Page<'_> {
         let end = self.passed.saturating_add(size);
         if end > self.from {
             // What was appended since is for the next search.
-            let bytes = platform.read(path, 0, size).await?;
-            self.lines(path, &bytes);
+            let read = platform.read(path, 0, size).await?;
+            self.rest.join(&read.rest);
+            self.lines(path, &read.bytes);
             self.scanned = self.scanned.saturating_add(size);
         }
         self.passed = end;
@@ -224,16 +244,22 @@ impl Page<'_> {
         self.hits.push_str("\"}");
     }
 
+    async fn open<P: Platform>(
+        &mut self,
+        platform: &P,
+        path: &str,
+        after: &str,
+    ) -> Result<Level, Fault> {
+        let page = platform.list(path, after, limits::LIST).await?;
+        self.rest.join(&page.rest);
+        let next = page.entries.last().filter(|_| page.more).map(|last| last.name.clone());
+        Ok(Level { path: path.to_owned(), entries: page.entries.into_iter(), next })
+    }
+
     fn json(self) -> String {
         let next = self.next.map_or_else(|| "null".to_owned(), |next| format!("{next}"));
         format!("{{\"hits\":[{}],\"next\":{next},\"skipped\":{}}}", self.hits, self.skipped)
     }
-}
-
-async fn open<P: Platform>(platform: &P, path: &str, after: &str) -> Result<Level, Fault> {
-    let page = platform.list(path, after, limits::LIST).await?;
-    let next = page.entries.last().filter(|_| page.more).map(|last| last.name.clone());
-    Ok(Level { path: path.to_owned(), entries: page.entries.into_iter(), next })
 }
 
 /// The part of a line around a hit, with no character cut in two.

@@ -30,9 +30,9 @@ pub(crate) fn run() -> Result<(), Failure> {
         println!("\n> {task}");
         before = tree(&notes)?;
         let mut run = Command::new(&synapse);
-        done(
-            run.arg("run").arg(&agent).arg(task).arg("--dir").arg(&dir).arg("--grant").arg(&grant),
-        )?;
+        // It shows what an agent alone can do, so nobody is asked.
+        run.args(["run", "--confirm", "deny"]).arg(&agent).arg(task);
+        done(run.arg("--dir").arg(&dir).arg("--grant").arg(&grant))?;
     }
     let kept = fs::read_to_string(notes.join("welcome.md"));
     if kept.is_err() {

@@ -35,7 +35,7 @@ pub(crate) fn run(boot: bool, check: bool, bless: bool) -> Result<(), Failure> {
 pub(crate) fn test(bless: bool) -> Result<(), Failure> {
     setup::machine()?;
     let image = build()?;
-    let librarian = librarian()?;
+    let librarian = agent("librarian")?;
     // By its own profile: the database takes the image's features only where a panic aborts.
     let mut lints = cargo("clippy --locked --profile firmware --package synapse-firmware --lib")?;
     done(lints.args(["--features", "image", "--", "-D", "warnings"]))?;
@@ -80,22 +80,26 @@ fn sources() -> Vec<PathBuf> {
     folders.into_iter().flatten().filter_map(|folder| Some(folder.ok()?.path())).collect()
 }
 
-fn librarian() -> Result<PathBuf, Failure> {
+fn agent(name: &str) -> Result<PathBuf, Failure> {
     setup::run(&[setup::GUEST])?;
-    build_guest(&synapse()?, &root().join("packages/librarian"))
+    build_guest(&synapse()?, &root().join("packages").join(name))
 }
 
-/// A machine with the librarian and its sample notes, in this terminal.
+/// A machine with our agents and the librarian's sample notes, in this terminal.
 fn start(image: &Path) -> Result<(), Failure> {
     setup::machine()?;
-    let package = root().join("packages/librarian");
-    let mut agent = librarian()?.into_os_string();
-    agent.push("=");
-    agent.push(package.join("grant.toml"));
-    let mut notes = package.join("sample").into_os_string();
+    let packages = root().join("packages");
+    let mut notes = packages.join("librarian/sample").into_os_string();
     notes.push("=/data");
     let mut machine = Command::new(synapse()?);
-    machine.args(["firmware", "run"]).arg(agent).arg("--image").arg(image).arg("--dir").arg(notes);
+    machine.args(["firmware", "run"]);
+    for name in ["librarian", "tidy"] {
+        let mut given = agent(name)?.into_os_string();
+        given.push("=");
+        given.push(packages.join(name).join("grant.toml"));
+        machine.arg(given);
+    }
+    machine.arg("--image").arg(image).arg("--dir").arg(notes);
     for line in LINES {
         machine.args(["--line", line]);
     }

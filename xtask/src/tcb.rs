@@ -311,19 +311,10 @@ const LINES: usize = 3000;
 const FILE: usize = 400;
 
 /// What the crates that decide may need, on any target, and what for.
-const ALLOWED: [(&str, &str); 13] = [
-    ("block-buffer", "sha2: the block being filled"),
-    ("cfg-if", "sha2: choosing code by processor"),
-    ("cpufeatures", "sha2: does the processor hash by itself"),
-    ("crypto-common", "digest: names of sizes"),
-    ("digest", "sha2: its interface"),
+const ALLOWED: [(&str, &str); 4] = [
     ("foldhash", "hashbrown: its hash function"),
     ("hashbrown", "the tables of a scope; core has none"),
-    ("hybrid-array", "sha2: arrays with a size in the type"),
-    ("libc", "cpufeatures: on processors that only the system knows"),
-    ("sha2", "the chain of records, digests of contents"),
     ("tinyvec", "unicode-normalization: a short buffer"),
-    ("typenum", "hybrid-array: sizes in types"),
     ("unicode-normalization", "names that one file system takes for another"),
 ];
 

@@ -14,20 +14,24 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use synapse_primitives::Fault;
 use synapse_primitives::mounts::{Place, below, split_last};
-use synapse_primitives::platform::{Entry, Journal, Kind, Listing, Mode, Written, edited};
+use synapse_primitives::platform::{
+    Admits, Entry, Journal, Kind, Listing, Mode, Shown, Written, edited,
+};
+use synapse_primitives::rest::{Creator, Owner, Rest};
+use synapse_primitives::{Fault, Standing};
 
+use crate::labels::Label;
 use crate::shelf::{ENTRY, Shelf, State};
 use crate::tree::{Node, Tree, count, usize_of};
 use crate::undo::{self, Operation};
 
 /// Who changes something, and when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct By {
     /// The run.
     pub run: u64,
-    /// Its record, and the bytes that it may still displace.
+    /// Its record, the bytes that it may still displace, and what it leaves behind.
     pub journal: Journal,
     /// Milliseconds since 1970.
     pub now_ms: u64,
@@ -38,17 +42,50 @@ impl Shelf {
     ///
     /// # Errors
     /// As there, and `NoSpace` where the memory has no room for it.
-    pub fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, Fault> {
+    pub fn read(&self, path: &str, offset: u64, length: u64) -> Result<Shown, Fault> {
         let Place::Inside(mount, rest) = self.place(path)? else {
             return Err(Fault::NotAFile);
         };
         let state = self.lock();
         let tree = self.tree(&state, 0);
-        let file = tree.find(state.root(mount)?, rest)?;
+        let root = state.root(mount)?;
+        let file = tree.find(root, rest)?;
         if file.kind != Kind::File {
             return Err(Fault::NotAFile);
         }
-        tree.content(&file, offset, length)
+        let bytes = tree.content(&file, offset, length)?;
+        Ok(Shown { bytes, rest: tree.content_label(root, rest, &file)? })
+    }
+
+    /// As [`synapse_primitives::Platform::state`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn state(&self, path: &str) -> Result<Standing, Fault> {
+        let Place::Inside(mount, rest) = self.place(path)? else {
+            return Err(Fault::Immovable);
+        };
+        let state = self.lock();
+        let tree = self.tree(&state, 0);
+        match tree.find(state.root(mount)?, rest) {
+            Ok(node) => tree.standing(&node),
+            Err(Fault::NotFound) => Ok(Standing::absent()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// As [`synapse_primitives::Platform::is_own`].
+    #[must_use]
+    pub fn is_own(&self, path: &str, creator: Creator) -> bool {
+        let Ok(Place::Inside(mount, rest)) = self.place(path) else { return false };
+        let state = self.lock();
+        let tree = self.tree(&state, 0);
+        let own = || {
+            let node = tree.find(state.root(mount)?, rest)?;
+            let extent = tree.walk(&node, &mut |_| true)?;
+            owned(&tree, &extent.nodes, creator)
+        };
+        own() == Ok(true)
     }
 
     /// As [`synapse_primitives::Platform::list`].
@@ -59,29 +96,39 @@ impl Shelf {
         let limit = usize_of(limit);
         let state = self.lock();
         let tree = self.tree(&state, 0);
-        let node = match self.place(path)? {
+        let (node, root, rest) = match self.place(path)? {
             Place::Above => {
                 let names = self.names_above(path).into_iter().filter(|name| &**name > after);
-                return Ok(page(names.map(way).collect(), limit));
+                return Ok(page(names.map(way).collect(), limit, Rest::SYSTEM));
             }
-            Place::Root(mount) => tree.node(state.root(mount)?)?,
+            Place::Root(mount) => (tree.node(state.root(mount)?)?, state.root(mount)?, ""),
             Place::Inside(mount, rest) => {
-                let node = tree.find(state.root(mount)?, rest)?;
-                if node.kind != Kind::Directory {
-                    let own = entry(split_last(rest).1, &node);
-                    let own = Some(own).into_iter().filter(|own| &*own.name > after);
-                    return Ok(page(own.collect(), limit));
-                }
-                node
+                let root = state.root(mount)?;
+                (tree.find(root, rest)?, root, rest)
             }
         };
+        let content = tree.content_label(root, rest, &node)?;
+        let along = tree.along(root, rest)?;
+        let entry = |name: &str, node: &Node| {
+            let label = tree.label(node.number)?;
+            let mut own = label.below.clone();
+            own.join(&along);
+            let mut shown = label.shown();
+            shown.names.join(&own);
+            Ok(entry(name, node, shown))
+        };
+        if node.kind != Kind::Directory {
+            let name = split_last(rest).1;
+            let own = (name > after).then(|| entry(name, &node)).transpose()?;
+            return Ok(page(own.into_iter().collect(), limit, content));
+        }
         let mut found = Vec::new();
         tree.names(node.number, after, &mut |name, child| {
             found.push((name.to_string(), child));
             if found.len() > limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        let entries = found.iter().map(|(name, child)| Ok(entry(name, &tree.node(*child)?)));
-        Ok(page(entries.collect::<Result<_, Fault>>()?, limit))
+        let entries = found.iter().map(|(name, child)| entry(name, &tree.node(*child)?));
+        Ok(page(entries.collect::<Result<_, Fault>>()?, limit, content))
     }
 
     /// As [`synapse_primitives::Platform::write`].
@@ -98,27 +145,42 @@ impl Shelf {
         };
         let mut state = self.lock();
         let mut tree = Tree::new(self.store(), state.next(), by.now_ms);
-        let spot = tree.make_parents(state.root(mount)?, rest)?;
-        let length = count(content.len());
-        let (change, cost) = match (tree.child(spot.parent, spot.name)?, mode) {
+        let root = state.root(mount)?;
+        let spot = tree.make_parents(root, rest)?;
+        let (length, stamp) = (count(content.len()), &by.journal.stamp);
+        let standing = tree.child(spot.parent, spot.name)?;
+        let before = match &standing {
+            Some(old) => tree.content_label(root, rest, old)?,
+            None => Rest::SYSTEM,
+        };
+        let (change, cost) = match (standing, mode) {
             (Some(_), Mode::Create) => return Err(Fault::Exists),
             (Some(Node { kind: Kind::Directory, .. }), _) => return Err(Fault::NotAFile),
             (None, _) => {
+                by.journal.meets(Standing::absent)?;
                 let nodes = ENTRY.saturating_mul(u64::from(spot.made).saturating_add(1));
                 let file = tree.add_file(content);
                 tree.link(spot.parent, spot.name, file.number);
+                tree.label_made(stamp);
+                tree.set_label(file.number, &Label::made(stamp));
                 (undo::Entry { made: spot.made, ..wrote(Operation::Create, None, file) }, nodes)
             }
             (Some(old), Mode::Append) => {
+                meets(&tree, &old, &by)?;
                 let file = tree.append(old, content)?;
+                let label = tree.label(old.number)?.mixed(stamp);
+                tree.set_label(file.number, &label);
                 (wrote(Operation::Append, Some(old), file), 0)
             }
             (Some(old), Mode::Replace) => {
+                meets(&tree, &old, &by)?;
                 if old.size > by.journal.room {
                     return Err(Fault::JournalFull);
                 }
                 let file = tree.add_file(content);
                 tree.link(spot.parent, spot.name, file.number);
+                let label = tree.label(old.number)?.replaced(stamp);
+                tree.set_label(file.number, &label);
                 (wrote(Operation::Replace, Some(old), file), ENTRY)
             }
         };
@@ -128,8 +190,8 @@ impl Shelf {
             (Operation::Append, Some(old)) => old.size.saturating_add(length),
             _ => length,
         };
-        self.changed(&mut state, tree, by, path, change, length.saturating_add(cost))?;
-        Ok(Written { created, displaced, length: size })
+        self.changed(&mut state, tree, &by, path, change, length.saturating_add(cost))?;
+        Ok(Written { created, displaced, length: size, before })
     }
 
     /// As [`synapse_primitives::Platform::edit`].
@@ -143,7 +205,8 @@ impl Shelf {
         let mut state = self.lock();
         let (parents, name) = split_last(rest);
         let tree = self.tree(&state, 0);
-        let parent = tree.find(state.root(mount)?, parent_path(parents))?;
+        let root = state.root(mount)?;
+        let parent = tree.find(root, parent_path(parents))?;
         if parent.kind != Kind::Directory {
             return Err(Fault::NotADirectory);
         }
@@ -155,29 +218,27 @@ impl Shelf {
             return Err(Fault::TooLarge);
         }
         let whole = edited(&tree.content(&file, 0, file.size)?, old, new)?;
+        meets(&tree, &file, &by)?;
         if file.size > by.journal.room {
             return Err(Fault::JournalFull);
         }
         let mut tree = Tree::new(self.store(), state.next(), by.now_ms);
+        let before = tree.content_label(root, rest, &file)?;
         let node = tree.add_file(&whole);
         tree.link(parent.number, name, node.number);
+        let label = tree.label(file.number)?.mixed(&by.journal.stamp);
+        tree.set_label(node.number, &label);
         let change = wrote(Operation::Replace, Some(file), node);
         let length = count(whole.len());
-        self.changed(&mut state, tree, by, path, change, length.saturating_add(ENTRY))?;
-        Ok(Written { created: false, displaced: file.size, length })
+        self.changed(&mut state, tree, &by, path, change, length.saturating_add(ENTRY))?;
+        Ok(Written { created: false, displaced: file.size, length, before })
     }
 
     /// As [`synapse_primitives::Platform::rename`].
     ///
     /// # Errors
     /// As there.
-    pub fn rename(
-        &self,
-        from: &str,
-        to: &str,
-        by: By,
-        admits: &dyn Fn(&str, &str) -> bool,
-    ) -> Result<(), Fault> {
+    pub fn rename(&self, from: &str, to: &str, by: By, admits: &Admits<'_>) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.place(from)? else {
             return Err(Fault::Immovable);
         };
@@ -202,21 +263,32 @@ impl Shelf {
             Err(Fault::NotFound) => {}
             Err(fault) => return Err(fault),
         }
+        let stamp = &by.journal.stamp;
+        let mut carried = stamp.carried.clone();
         tree.walk(&node, &mut |inner| {
             let path = |start: &str| [start, inner].concat();
-            admits(&path(from), &path(to))
+            let admitted = admits(&path(from), &path(to));
+            admitted.as_ref().inspect(|names| carried.join(names)).is_some()
         })?;
+        meets(&tree, &node, &by)?;
+        carried.join(&tree.along(root, rest)?);
+        let mut label = tree.label(node.number)?;
+        label.name = stamp.rest.clone();
+        label.below.join(&carried);
+        tree.set_label(node.number, &label);
         let (parents, name) = split_last(rest);
         let parent = tree.find(root, parent_path(parents))?;
         let spot = tree.make_parents(root, to_rest)?;
         tree.unlink(parent.number, name);
+        tree.left(parent.number, stamp)?;
         tree.link(spot.parent, spot.name, node.number);
+        tree.label_made(stamp);
         let change = undo::Entry {
             to: Some(to.to_string()),
             made: spot.made,
             ..wrote(Operation::Move, None, node)
         };
-        self.changed(&mut state, tree, by, from, change, count(to.len()))
+        self.changed(&mut state, tree, &by, from, change, count(to.len()))
     }
 
     /// As [`synapse_primitives::Platform::remove`].
@@ -232,14 +304,20 @@ impl Shelf {
         let root = state.root(mount)?;
         let node = tree.find(root, rest)?;
         let extent = tree.walk(&node, &mut |inner| admits(&[path, inner].concat()))?;
+        let stamp = &by.journal.stamp;
+        if stamp.owner == Owner::Creator && !owned(&tree, &extent.nodes, stamp.creator)? {
+            return Err(Fault::Changed);
+        }
+        meets(&tree, &node, &by)?;
         if extent.bytes > by.journal.room {
             return Err(Fault::JournalFull);
         }
         let (parents, name) = split_last(rest);
         let parent = tree.find(root, parent_path(parents))?;
         tree.unlink(parent.number, name);
+        tree.left(parent.number, stamp)?;
         let change = wrote(Operation::Delete, Some(node), node);
-        self.changed(&mut state, tree, by, path, change, 0)?;
+        self.changed(&mut state, tree, &by, path, change, 0)?;
         Ok(extent.bytes)
     }
 
@@ -248,7 +326,7 @@ impl Shelf {
         &'t self,
         state: &mut State,
         tree: Tree<'t>,
-        by: By,
+        by: &By,
         path: &str,
         change: undo::Entry,
         cost: u64,
@@ -294,19 +372,38 @@ pub(crate) fn parent_path(parents: Option<&str>) -> &str {
     parents.unwrap_or_default()
 }
 
-fn entry(name: &str, node: &Node) -> Entry {
+/// Compares what stands with what the change was confirmed for.
+fn meets(tree: &Tree<'_>, node: &Node, by: &By) -> Result<(), Fault> {
+    if by.journal.expects.is_none() {
+        return Ok(());
+    }
+    let standing = tree.standing(node)?;
+    by.journal.meets(|| standing)
+}
+
+/// Whether one task made all of these, and every byte of them.
+fn owned(tree: &Tree<'_>, nodes: &[u64], creator: Creator) -> Result<bool, Fault> {
+    for node in nodes {
+        if tree.label(*node)?.creator != Some(creator) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn entry(name: &str, node: &Node, rest: Rest) -> Entry {
     let size = if node.kind == Kind::Directory { 0 } else { node.size };
-    Entry { name: name.to_string(), kind: node.kind, size, modified_ms: node.modified_ms }
+    Entry { name: name.to_string(), kind: node.kind, size, modified_ms: node.modified_ms, rest }
 }
 
 /// The entry of a directory that only leads to mounts.
 fn way(name: String) -> Entry {
-    Entry { name, kind: Kind::Directory, size: 0, modified_ms: 0 }
+    Entry { name, kind: Kind::Directory, size: 0, modified_ms: 0, rest: Rest::SYSTEM }
 }
 
 /// The first `limit` entries, and whether others follow.
-fn page(mut entries: Vec<Entry>, limit: usize) -> Listing {
+fn page(mut entries: Vec<Entry>, limit: usize, rest: Rest) -> Listing {
     let more = entries.len() > limit;
     entries.truncate(limit);
-    Listing { entries, more }
+    Listing { entries, more, rest }
 }

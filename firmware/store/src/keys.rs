@@ -9,6 +9,7 @@
 //! | `c` | the next number that is free |
 //! | `l` parent, name | the number of the node it leads to |
 //! | `n` node | what it is: see `tree` |
+//! | `m` node | its label: see `labels`; without one it is from outside |
 //! | `b` node, place | a part of a file's content |
 //! | `j` run, place | an entry of a run's journal: see `undo` |
 //! | `q` | the last number that a run had |
@@ -21,6 +22,7 @@ pub(crate) const VERSION: u8 = b'v';
 pub(crate) const NEXT: u8 = b'c';
 pub(crate) const LINK: u8 = b'l';
 pub(crate) const NODE: u8 = b'n';
+pub(crate) const LABEL: u8 = b'm';
 pub(crate) const BYTES: u8 = b'b';
 pub(crate) const JOURNAL: u8 = b'j';
 pub(crate) const LAST: u8 = b'q';

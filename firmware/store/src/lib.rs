@@ -13,12 +13,11 @@
 //!
 //! # Reading order
 //! [`store`] (the port), `keys` (what stands where), `tree` (a file system of
-//! keys), `files` (the verbs), `runs` (logs), [`undo`], `database` and [`device`]
+//! keys), `labels` (what it carries), `files` (the verbs), `runs` (logs), [`undo`], `database` and [`device`]
 //! (the disk).
 //!
 //! # Not here
-//! Drivers of disks (the firmware). What a path may be (gate 4). Labels at rest:
-//! they belong below the number of a file's node, which a move keeps.
+//! Drivers of disks (the firmware). What a path may be (gate 4).
 
 #![no_std]
 
@@ -28,6 +27,7 @@ mod database;
 pub mod device;
 mod files;
 mod keys;
+mod labels;
 mod runs;
 mod shelf;
 pub mod store;

@@ -4,7 +4,7 @@
 //! - I3: a log takes frames until the room of logs is used up; then it takes none.
 //!
 //! # Not here
-//! What a frame says (boundary), whether a log is whole (`kernel::verify`).
+//! What a frame says (`kernel::record`), whether a log is whole (`kernel::verify`).
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
@@ -12,8 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
-use synapse_boundary::Sink;
-use synapse_boundary::record::{Durability, SinkFailed};
+use synapse_kernel::record::{Durability, Sink, SinkFailed};
 use synapse_primitives::Fault;
 
 use crate::keys::{self, Fields, JOURNAL, LAST, RUN, TAPE};

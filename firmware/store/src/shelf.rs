@@ -212,6 +212,12 @@ impl Shelf {
         self.table.place(path)
     }
 
+    /// The guest root of each mount, which is its name here too.
+    #[must_use]
+    pub fn mounts(&self) -> Vec<(String, String)> {
+        self.table.roots().map(|root| (root.to_string(), root.to_string())).collect()
+    }
+
     pub(crate) fn names_above(&self, path: &str) -> Vec<String> {
         self.table.names_below(path).into_iter().map(ToString::to_string).collect()
     }

@@ -17,10 +17,14 @@ use alloc::vec::Vec;
 use core::ops::ControlFlow;
 
 use synapse_primitives::Fault;
+use synapse_primitives::Standing;
 use synapse_primitives::mounts::split_last;
 use synapse_primitives::platform::{Kind, WALK_ENTRIES, WALK_LEVELS};
+use synapse_primitives::rest::Stamp;
+use synapse_primitives::state::Tally;
 
-use crate::keys::{self, BYTES, Fields, LINK, NODE};
+use crate::keys::{self, BYTES, Fields, LABEL, LINK, NODE};
+use crate::labels::Label;
 use crate::store::{Change, Failed, Store};
 
 /// The directory that holds the mounts, each under its whole guest root.
@@ -77,6 +81,10 @@ impl<'t> Tree<'t> {
     /// The number that is free after the changes.
     pub(crate) const fn next(&self) -> u64 {
         self.next
+    }
+
+    pub(crate) const fn store(&self) -> &dyn Store {
+        self.store
     }
 
     /// A number that nothing else has.
@@ -136,6 +144,13 @@ impl<'t> Tree<'t> {
             };
         }
         Ok(spot)
+    }
+
+    /// Labels the directories that were made on the way.
+    pub(crate) fn label_made(&mut self, stamp: &Stamp) {
+        for node in self.made.values().copied().collect::<Vec<_>>() {
+            self.set_label(node, &Label::made(stamp));
+        }
     }
 
     /// A new node without a name.
@@ -294,12 +309,7 @@ impl<'t> Tree<'t> {
         if level == WALK_LEVELS {
             return Err(Fault::TooMany);
         }
-        let mut children = Vec::new();
-        self.names(node.number, "", &mut |name, child| {
-            children.push((name.to_string(), child));
-            ControlFlow::Continue(())
-        })?;
-        for (name, child) in children {
+        for (name, child) in self.children(node.number)? {
             if extent.nodes.len() > WALK_ENTRIES {
                 return Err(Fault::TooMany);
             }
@@ -315,6 +325,54 @@ impl<'t> Tree<'t> {
         Ok(())
     }
 
+    /// What stands here, with all below it, in one state.
+    pub(crate) fn standing(&self, node: &Node) -> Result<Standing, Fault> {
+        let mut tally = Tally::default();
+        let mut left = WALK_ENTRIES;
+        self.sum("", node, 0, &mut left, &mut tally)?;
+        Ok(tally.finish(Some(node.kind)))
+    }
+
+    fn sum(
+        &self,
+        name: &str,
+        node: &Node,
+        level: usize,
+        left: &mut usize,
+        tally: &mut Tally,
+    ) -> Result<(), Fault> {
+        // Its stamp changes with its bytes, and no other node has its number.
+        let which = [node.number.to_le_bytes(), node.stamp.to_le_bytes()];
+        if node.kind != Kind::Directory {
+            tally.add(name, node.kind, node.size, &[&which[0], &which[1]]);
+            return Ok(());
+        }
+        if level == WALK_LEVELS {
+            return Err(Fault::TooMany);
+        }
+        tally.add(name, node.kind, 0, &[&which[0]]);
+        for (name, child) in self.children(node.number)? {
+            *left = left.checked_sub(1).ok_or(Fault::TooMany)?;
+            self.sum(&name, &self.node(child)?, level.saturating_add(1), left, tally)?;
+        }
+        tally.leave();
+        Ok(())
+    }
+
+    fn children(&self, directory: u64) -> Result<Vec<(String, u64)>, Fault> {
+        let mut children = Vec::new();
+        self.names(directory, "", &mut |name, child| {
+            children.push((name.to_string(), child));
+            ControlFlow::Continue(())
+        })?;
+        Ok(children)
+    }
+
+    pub(crate) fn drop_node(&mut self, number: u64) {
+        self.changes.push(Change::Remove(keys::of(NODE, number)));
+        self.changes.push(Change::Remove(keys::of(LABEL, number)));
+    }
+
     /// Removes a node that no name leads to, with all below it.
     pub(crate) fn discard(&mut self, number: u64) -> Result<Extent, Fault> {
         let extent = self.walk(&self.node(number)?, &mut |_| true)?;
@@ -323,15 +381,10 @@ impl<'t> Tree<'t> {
             for place in 0..parts(node.size) {
                 self.changes.push(Change::Remove(keys::at(BYTES, *number, place)));
             }
-            let mut names = Vec::new();
-            self.names(*number, "", &mut |name, _| {
-                names.push(name.to_string());
-                ControlFlow::Continue(())
-            })?;
-            for name in names {
+            for (name, _) in self.children(*number)? {
                 self.unlink(*number, &name);
             }
-            self.changes.push(Change::Remove(keys::of(NODE, *number)));
+            self.drop_node(*number);
         }
         Ok(extent)
     }

@@ -238,7 +238,7 @@ impl Undo<'_, '_> {
             let (parents, name) = split_last(folder);
             let parent = self.tree.find(self.root, parent_path(parents))?;
             self.tree.unlink(parent.number, name);
-            self.tree.changes.push(Change::Remove(keys::of(keys::NODE, node.number)));
+            self.tree.drop_node(node.number);
             self.files = self.files.saturating_add(ENTRY);
             inner = folder;
         }

@@ -27,9 +27,11 @@ use super::{
 };
 use crate::{
     Fault,
+    execute::join,
     memory::{page, way},
     mounts::Place,
     platform::{Kind, Listing, is_own},
+    rest::Rest,
 };
 
 impl Disk {
@@ -37,19 +39,20 @@ impl Disk {
         match self.table.place(path)? {
             Place::Above => {
                 let names = self.table.names_below(path).into_iter();
-                Ok(page(names.filter(|name| *name > after).map(way), limit))
+                Ok(page(names.filter(|name| *name > after).map(way), limit, Rest::SYSTEM))
             }
             Place::Root(mount) => {
-                self.list_dir(readable(self.held(mount)?.dir.as_fd())?, after, limit)
+                self.list_dir(readable(self.held(mount)?.dir.as_fd())?, path, after, limit)
             }
-            Place::Inside(mount, rest) => self.list_inside(self.held(mount)?, rest, after, limit),
+            Place::Inside(mount, rest) => {
+                self.list_inside((self.held(mount)?, path, rest), after, limit)
+            }
         }
     }
 
     fn list_inside(
         &self,
-        held: &Held,
-        rest: &str,
+        (held, path, rest): (&Held, &str, &str),
         after: &str,
         limit: usize,
     ) -> Result<Listing, Fault> {
@@ -58,24 +61,34 @@ impl Disk {
         match found.kind {
             Kind::File => {
                 let own = Some(parent.name).filter(|name| *name > after);
-                Ok(page(own.map(|name| found.entry(name.to_owned())).into_iter(), limit))
+                let rest = self.rest().shown(path, &found.seen());
+                let own = own.map(|name| found.entry(name.to_owned(), rest.clone()));
+                Ok(page(own.into_iter(), limit, rest))
             }
             Kind::Directory => {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY;
                 let dir = beneath(parent.dir.as_fd(), parent.name, flags)?;
                 self.free(stat(dir.as_fd())?.identity)?;
-                self.list_dir(dir, after, limit)
+                self.list_dir(dir, path, after, limit)
             }
             Kind::Link => Err(Fault::Link),
             Kind::Other => Err(Fault::Special),
         }
     }
 
-    fn list_dir(&self, dir: OwnedFd, after: &str, limit: usize) -> Result<Listing, Fault> {
+    fn list_dir(
+        &self,
+        dir: OwnedFd,
+        path: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Listing, Fault> {
         let handle = readable(dir.as_fd())?;
         let names = self.names(dir)?;
+        let seen = stat(handle.as_fd())?.seen();
         let mut following = names.iter().skip(names.partition_point(|name| &*name.shown <= after));
-        let mut listing = Listing::default();
+        let rest = self.rest().content(path, &seen);
+        let mut listing = Listing { entries: Vec::new(), more: false, rest };
         for name in following.by_ref() {
             if listing.entries.len() == limit {
                 listing.more = true;
@@ -84,7 +97,8 @@ impl Disk {
             // Gone since the directory was read, or Synapse's own: not there, for a guest.
             let Some(found) = look(handle.as_fd(), &*name.bytes)? else { continue };
             if self.free(found.identity).is_ok() {
-                listing.entries.push(found.entry(name.shown.clone()));
+                let rest = self.rest().shown(&join(path, &name.shown), &found.seen());
+                listing.entries.push(found.entry(name.shown.clone(), rest));
             }
         }
         Ok(listing)

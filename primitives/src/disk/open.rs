@@ -32,7 +32,8 @@ use super::{Disk, Held, Identity};
 use crate::{
     Fault,
     mounts::split_last,
-    platform::{Entry, Kind},
+    platform::{Entry, Kind, Shown},
+    rest::Rest,
 };
 
 /// The most bytes one read asks the host for.
@@ -72,6 +73,11 @@ pub(super) struct Made(Vec<(OwnedFd, String)>);
 impl Made {
     pub(super) fn keep(&mut self) {
         self.0.clear();
+    }
+
+    /// Where each was made, and its name, outermost first.
+    pub(super) fn dirs(&self) -> &[(OwnedFd, String)] {
+        &self.0
     }
 }
 
@@ -146,14 +152,16 @@ impl Disk {
 
     pub(super) fn read_file(
         &self,
-        held: &Held,
-        rest: &str,
+        (held, path, rest): (&Held, &str, &str),
         offset: u64,
         length: u64,
-    ) -> Result<Vec<u8>, Fault> {
+    ) -> Result<Shown, Fault> {
         let parent = self.parent(held, rest, Missing::Refuse)?;
         let (file, _) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDONLY)?;
-        read(&file, offset, length)
+        let bytes = read(&file, offset, length)?;
+        // Looked at after it was read: what changed meanwhile shows.
+        let seen = stat(file.as_fd())?.seen();
+        Ok(Shown { bytes, rest: self.rest().content(path, &seen) })
     }
 
     /// Refuses what is Synapse's own.
@@ -186,14 +194,14 @@ impl Found {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
 
-    pub(super) fn entry(&self, name: String) -> Entry {
+    pub(super) fn entry(&self, name: String, rest: Rest) -> Entry {
         let size = if self.kind == Kind::File { self.size() } else { 0 };
         let seconds = u64::try_from(self.stat.st_mtime).unwrap_or(0);
         let modified_ms = match self.stat.st_mtime {
             ..0 => 0,
             0.. => seconds.saturating_mul(1000).saturating_add(self.stat.st_mtime_nsec / 1_000_000),
         };
-        Entry { name, kind: self.kind, size, modified_ms }
+        Entry { name, kind: self.kind, size, modified_ms, rest }
     }
 }
 

@@ -44,11 +44,14 @@ use super::{
         Found, Missing, Parent, exclusive, fault, look, missing, position, read, readable, stat,
         sync,
     },
+    tree::standing,
 };
 use crate::{
     Fault,
     journal::{Entry, Operation},
     platform::{Journal, Kind, Mode, PART_PREFIX, WHOLE_BYTES, Written, edited},
+    rest::How,
+    state::Standing,
 };
 
 /// The largest file an append copies where blocks cannot be shared.
@@ -66,13 +69,16 @@ impl Disk {
         (held, path, rest): (&Held, &str, &str),
         content: &[u8],
         mode: Mode,
-        journal: Journal,
+        journal: &Journal,
     ) -> Result<Written, Fault> {
         let _turn = held.turn();
         let change = Change { held, path, journal };
         let mut parent = self.made_parent(&change, path, rest)?;
         let written = match (self.look(parent.dir.as_fd(), parent.name)?, mode) {
-            (None, _) => self.take_name(&parent, content, mode, &change)?,
+            (None, _) => {
+                journal.meets(Standing::absent)?;
+                self.take_name(&parent, content, mode, &change)?
+            }
             (Some(found), Mode::Create) => return Err(found.in_the_way()),
             (Some(_), Mode::Replace) => {
                 let taken = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
@@ -89,7 +95,7 @@ impl Disk {
         (held, path, rest): (&Held, &str, &str),
         old: &[u8],
         new: &[u8],
-        journal: Journal,
+        journal: &Journal,
     ) -> Result<Written, Fault> {
         let _turn = held.turn();
         let parent = self.parent(held, rest, Missing::Refuse)?;
@@ -110,13 +116,16 @@ impl Disk {
         operation: Operation,
         change: &Change<'_>,
     ) -> Result<Written, Fault> {
+        change.journal.meets(|| standing(&found))?;
         let size = found.size();
         let keep = self.keep.as_ref().ok_or(Fault::JournalFull)?;
         if size > change.journal.room {
             return Err(Fault::JournalFull);
         }
         let drawer = keep.drawer(change.held, Missing::Make).map_err(full)?;
-        let kept = || {
+        let how = if operation == Operation::Edit { How::Keep } else { How::Replace };
+        let mut labelling = self.labelling(change, Some(&found), how);
+        let mut kept = || {
             let name = change.journal.record.to_string();
             let mut new = Fresh::named(drawer.dir.as_fd(), name, PRIVATE).map_err(|fault| {
                 // A record has one entry: a second is the journal's fault, not the file's.
@@ -125,14 +134,16 @@ impl Disk {
             put_all(&new.file, content, 0)?;
             keep_attributes(&old, &found, &new.file)?;
             sync(new.file.as_fd())?;
+            let written = stat(new.file.as_fd())?;
             let entry = Entry {
                 before: Some(state(&found, None)),
-                after: Some(state(&stat(new.file.as_fd())?, Some(content))),
+                after: Some(state(&written, Some(content))),
                 kept: Some(drawer.kept(change.journal.record)),
                 ..change.entry(operation)
             };
             keep.enter(&entry)?;
             exchange(parent, &old, &found, &new).map_err(full)?;
+            labelling.settle(&new.file, &written);
             new.keep();
             settled(parent.dir.as_fd(), drawer.dir.as_fd())
         };
@@ -140,7 +151,8 @@ impl Disk {
         if kept.is_err() {
             drawer.leave(change.held);
         }
-        kept.map(|()| Written { created: false, displaced: size, length: length(content) })
+        let before = labelling.before();
+        kept.map(|()| Written { created: false, displaced: size, length: length(content), before })
     }
 
     /// An append displaces nothing that its entry does not say: it is undone by
@@ -153,6 +165,7 @@ impl Disk {
     ) -> Result<Written, Fault> {
         let dir = parent.dir.as_fd();
         let (old, found) = self.file(dir, parent.name, OFlags::RDWR)?;
+        change.journal.meets(|| standing(&found))?;
         let size = found.size();
         let length = size.checked_add(length(content)).ok_or(Fault::TooLarge)?;
         let mut new = Fresh::named(dir, unique(PART_PREFIX), PRIVATE)?;
@@ -160,15 +173,18 @@ impl Disk {
         put_all(&new.file, content, size)?;
         keep_attributes(&old, &found, &new.file)?;
         sync(new.file.as_fd())?;
+        let written = stat(new.file.as_fd())?;
+        let mut labelling = self.labelling(change, Some(&found), How::Keep);
         self.enter(&Entry {
             before: Some(state(&found, None)),
-            after: Some(state(&stat(new.file.as_fd())?, Some(content))),
+            after: Some(state(&written, Some(content))),
             ..change.entry(Operation::Append)
         })?;
         exchange(parent, &old, &found, &new)?;
+        labelling.settle(&new.file, &written);
         new.ours = Some(found.identity);
         settled(dir, dir)?;
-        Ok(Written { created: false, displaced: 0, length })
+        Ok(Written { created: false, displaced: 0, length, before: labelling.before() })
     }
 
     /// Puts content under a name that is free.
@@ -183,8 +199,10 @@ impl Disk {
         let mut new = Fresh::named(dir, unique(PART_PREFIX), Bits::from_raw_mode(0o666))?;
         put_all(&new.file, content, 0)?;
         sync(new.file.as_fd())?;
+        let written = stat(new.file.as_fd())?;
+        let mut labelling = self.labelling(change, None, How::Create);
         self.enter(&Entry {
-            after: Some(state(&stat(new.file.as_fd())?, Some(content))),
+            after: Some(state(&written, Some(content))),
             ..change.entry(Operation::Create)
         })?;
         renameat_with(dir, new.name.as_str(), dir, parent.name, RenameFlags::NOREPLACE).map_err(
@@ -194,9 +212,11 @@ impl Disk {
                 (errno, _) => fault(errno),
             },
         )?;
+        labelling.settle(&new.file, &written);
         new.keep();
         settled(dir, dir)?;
-        Ok(Written { created: true, displaced: 0, length: length(content) })
+        let before = labelling.before();
+        Ok(Written { created: true, displaced: 0, length: length(content), before })
     }
 
     /// Walks to the directory of a path, making what is missing on the way; that
@@ -209,9 +229,12 @@ impl Disk {
     ) -> Result<Parent<'p>, Fault> {
         let made = missing(change.held, path, rest)?;
         if !made.is_empty() {
+            let made = made.clone();
             self.enter(&Entry { path: path.to_owned(), made, ..change.entry(Operation::Make) })?;
         }
-        self.parent(change.held, rest, Missing::Make)
+        let parent = self.parent(change.held, rest, Missing::Make)?;
+        self.label_made(&made, &parent, &change.journal.stamp);
+        Ok(parent)
     }
 
     /// Enters a change in the journal, if the run has one.
@@ -224,7 +247,7 @@ impl Disk {
 pub(super) struct Change<'c> {
     pub(super) held: &'c Held,
     pub(super) path: &'c str,
-    pub(super) journal: Journal,
+    pub(super) journal: &'c Journal,
 }
 
 impl Change<'_> {
@@ -239,6 +262,7 @@ impl Change<'_> {
             after: None,
             kept: None,
             made: Vec::new(),
+            stamp: Some(self.journal.stamp.rest.clone()),
         }
     }
 }

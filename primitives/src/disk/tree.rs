@@ -20,7 +20,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::str;
+use core::{cell::RefCell, str};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Dir, RenameFlags, renameat_with};
@@ -33,16 +33,18 @@ use super::{
 };
 use crate::{
     Fault,
-    journal::{Entry, Operation},
+    journal::{Entry, Operation, State},
     mounts::{Place, below},
-    platform::{Journal, Kind, WALK_ENTRIES, WALK_LEVELS, is_own, is_part},
+    platform::{Admits, Journal, Kind, WALK_ENTRIES, WALK_LEVELS, is_own, is_part},
+    rest::Owner,
+    state::{Standing, Tally},
 };
 
 /// One entry of a tree that was read and admitted.
 #[derive(Debug, PartialEq, Eq)]
 struct Node {
     name: String,
-    identity: Identity,
+    state: State,
     /// What a directory holds.
     inside: Option<Vec<Node>>,
 }
@@ -52,8 +54,8 @@ impl Disk {
         &self,
         from: &str,
         to: &str,
-        journal: Journal,
-        admits: &(dyn Fn(&str, &str) -> bool + Sync),
+        journal: &Journal,
+        admits: &Admits<'_>,
     ) -> Result<(), Fault> {
         let Place::Inside(mount, rest) = self.table.place(from)? else {
             return Err(Fault::Immovable);
@@ -85,24 +87,34 @@ impl Disk {
         if let Some(taken) = self.look(target.dir.as_fd(), target.name)? {
             return Err(taken.in_the_way());
         }
-        if found.kind == Kind::Directory {
-            let ask = |inner: &str| admits(&format!("{from}{inner}"), &format!("{to}{inner}"));
-            let _tree = self.tree(source.dir.as_fd(), source.name, found.identity, &ask)?;
-        }
+        let carried = RefCell::new(journal.stamp.carried.clone());
+        let ask = |inner: &str, _: &Found| {
+            let admitted = admits(&format!("{from}{inner}"), &format!("{to}{inner}"));
+            carried.borrow_mut().join(&admitted.ok_or(Fault::Subtree)?);
+            Ok(())
+        };
+        let whole = self.whole(source.dir.as_fd(), source.name, &found, &ask)?;
+        journal.meets(|| whole.standing(&found))?;
+        let carried = carried.into_inner();
+        let mut stamp = journal.stamp.rest.clone();
+        stamp.names.join(&carried);
+        let moving = self.moving((from, to), &found, &journal.stamp, &carried);
         self.enter(&Entry {
             to: Some(to.to_owned()),
             before: Some(state(&found, None)),
+            stamp: Some(stamp),
             ..change.entry(Operation::Move)
         })?;
         let (out_of, into) = ((&source.dir, source.name), (&target.dir, target.name));
         let free = RenameFlags::NOREPLACE;
         renameat_with(out_of.0, out_of.1, into.0, into.1, free).map_err(fault)?;
         let moved = look(target.dir.as_fd(), target.name)?;
-        if moved.is_none_or(|moved| moved.identity != found.identity) {
+        let Some(moved) = moved.filter(|moved| moved.identity == found.identity) else {
             // Something else took the name after it was admitted: it goes back.
             renameat_with(into.0, into.1, out_of.0, out_of.1, free).map_err(fault)?;
             return Err(Fault::Changed);
-        }
+        };
+        moving.moved(&found, &moved);
         target.made.keep();
         // The new name first: a crash between the two may show both, but never neither.
         settled(target.dir.as_fd(), source.dir.as_fd())
@@ -111,7 +123,7 @@ impl Disk {
     pub(super) fn take(
         &self,
         path: &str,
-        journal: Journal,
+        journal: &Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<u64, Fault> {
         let Place::Inside(mount, rest) = self.table.place(path)? else {
@@ -123,8 +135,16 @@ impl Disk {
         let dir = parent.dir.as_fd();
         let found = look_within(dir, parent.name)?.ok_or(Fault::NotFound)?;
         self.free(found.identity)?;
-        let ask = |inner: &str| admits(&format!("{path}{inner}"));
+        let owned = |inner: &str, found: &Found| {
+            self.owned(&format!("{path}{inner}"), found, &journal.stamp)
+        };
+        let ask = |inner: &str, found: &Found| {
+            owned(inner, found)?;
+            if admits(&format!("{path}{inner}")) { Ok(()) } else { Err(Fault::Subtree) }
+        };
+        owned("", &found)?;
         let taken = self.whole(dir, parent.name, &found, &ask)?;
+        journal.meets(|| taken.standing(&found))?;
         let keep = self.keep.as_ref().ok_or(Fault::JournalFull)?;
         if taken.bytes > journal.room {
             return Err(Fault::JournalFull);
@@ -141,8 +161,12 @@ impl Disk {
             let moved = renameat_with(dir, parent.name, &drawer.dir, kept.as_str(), free);
             moved.map_err(|errno| full(fault(errno)))?;
             let now = look_within(drawer.dir.as_fd(), &kept)?.ok_or(Fault::Changed)?;
-            let same = now.identity == found.identity
-                && self.whole(drawer.dir.as_fd(), &kept, &now, &|_| true)? == taken;
+            let alike = match journal.stamp.owner {
+                Owner::Anyone => now.identity == found.identity,
+                Owner::Creator => found.kind == Kind::Directory || found.unchanged(&now),
+            };
+            let same =
+                alike && self.whole(drawer.dir.as_fd(), &kept, &now, &owned).as_ref() == Ok(&taken);
             if !same {
                 renameat_with(&drawer.dir, kept.as_str(), dir, parent.name, free).map_err(fault)?;
                 return Err(Fault::Changed);
@@ -153,7 +177,23 @@ impl Disk {
         if displaced.is_err() {
             drawer.leave(held);
         }
-        displaced.map(|()| taken.bytes)
+        displaced?;
+        self.rest().removed(path, &journal.stamp.rest);
+        Ok(taken.bytes)
+    }
+
+    /// What stands under a path, for a question about it.
+    pub(super) fn standing(&self, path: &str) -> Result<Standing, Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Err(Fault::Immovable);
+        };
+        let parent = match self.parent(self.held(mount)?, rest, Missing::Refuse) {
+            Err(Fault::NotFound) => return Ok(Standing::absent()),
+            parent => parent?,
+        };
+        let dir = parent.dir.as_fd();
+        let Some(found) = self.look(dir, parent.name)? else { return Ok(Standing::absent()) };
+        Ok(self.whole(dir, parent.name, &found, &|_, _| Ok(()))?.standing(&found))
     }
 
     /// What stands under a name: one entry, or a tree with all its descendants.
@@ -162,7 +202,7 @@ impl Disk {
         dir: BorrowedFd<'_>,
         name: &str,
         found: &Found,
-        admits: &dyn Fn(&str) -> bool,
+        admits: Ask<'_>,
     ) -> Result<Whole, Fault> {
         match found.kind {
             Kind::Directory => self.tree(dir, name, found.identity, admits),
@@ -177,13 +217,16 @@ impl Disk {
         dir: BorrowedFd<'_>,
         name: &str,
         identity: Identity,
-        admits: &dyn Fn(&str) -> bool,
+        admits: Ask<'_>,
     ) -> Result<Whole, Fault> {
         let mut walk = Walk { disk: self, admits, inner: String::new(), seen: 0, bytes: 0 };
         let inside = walk.enter(dir, name, identity, 0)?;
         Ok(Whole { bytes: walk.bytes, inside })
     }
 }
+
+/// Asked of each descendant, by its path below the tree's root.
+type Ask<'a> = &'a dyn Fn(&str, &Found) -> Result<(), Fault>;
 
 /// What a removal takes.
 #[derive(Debug, PartialEq, Eq)]
@@ -193,9 +236,37 @@ struct Whole {
     inside: Vec<Node>,
 }
 
+impl Whole {
+    fn standing(&self, found: &Found) -> Standing {
+        let mut tally = Tally::default();
+        tally_entry(&mut tally, "", &state(found, None), &self.inside);
+        tally.finish(Some(found.kind))
+    }
+}
+
+fn tally_entry(tally: &mut Tally, name: &str, state: &State, inside: &[Node]) {
+    let Identity { device, inode } = state.identity;
+    let (seconds, nanos) = state.modified;
+    let parts = [device.to_le_bytes(), inode.to_le_bytes(), seconds.to_le_bytes()];
+    let [device, inode, seconds] = &parts;
+    let size = if state.kind == Kind::File { state.size } else { 0 };
+    tally.add(name, state.kind, size, &[device, inode, seconds, &nanos.to_le_bytes()]);
+    for node in inside {
+        tally_entry(tally, &node.name, &node.state, node.inside.as_deref().unwrap_or_default());
+    }
+    if state.kind == Kind::Directory {
+        tally.leave();
+    }
+}
+
+/// What a single file is, for a change that has it open.
+pub(super) fn standing(found: &Found) -> Standing {
+    Whole { bytes: 0, inside: Vec::new() }.standing(found)
+}
+
 struct Walk<'w> {
     disk: &'w Disk,
-    admits: &'w dyn Fn(&str) -> bool,
+    admits: Ask<'w>,
     /// The path below the tree's root, with a leading `/`.
     inner: String,
     seen: usize,
@@ -229,8 +300,8 @@ impl Walk<'_> {
             }
             // An unfinished write has no name of its own: it goes with its directory.
             let unfinished = found.kind == Kind::File && is_part(name.as_bytes());
-            if !unfinished && !(self.admits)(&self.inner) {
-                return Err(Fault::Subtree);
+            if !unfinished {
+                (self.admits)(&self.inner, &found)?;
             }
             let inside = if found.kind == Kind::Directory {
                 let level = level.saturating_add(1);
@@ -239,7 +310,7 @@ impl Walk<'_> {
                 None
             };
             self.inner.truncate(length);
-            nodes.push(Node { name, identity: found.identity, inside });
+            nodes.push(Node { name, state: state(&found, None), inside });
         }
         Ok(nodes)
     }

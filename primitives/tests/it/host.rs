@@ -20,11 +20,11 @@ use synapse_primitives::{
     disk::{Disk, DiskError, Identity},
     journal,
     mounts::{Access, MountError},
-    platform::{Journal, KEPT_PREFIX, Kind, Mode, PART_PREFIX},
+    platform::{KEPT_PREFIX, Kind, Mode, PART_PREFIX},
 };
 use tempfile::TempDir;
 
-use crate::stage::{Calls, Shown, Stage, dir, entry, mount, names_in, now, usual};
+use crate::stage::{Calls, Shown, Stage, dir, entry, journal as room, mount, names_in, now, usual};
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
@@ -53,8 +53,11 @@ fn a_sparse_file_of_ten_gib_is_not_read_whole() {
     let size = 10 << 30;
     fs::File::create(stage.data("sparse")).unwrap().set_len(size).unwrap();
     let begun = Instant::now();
-    assert_eq!(now(stage.disk.read("/data/sparse", size - 3, 1 << 20)).unwrap(), [0; 3]);
-    assert_eq!(now(stage.disk.read("/data/sparse", 5 << 30, 1 << 20)).unwrap(), vec![0; 1 << 20]);
+    assert_eq!(now(stage.disk.read("/data/sparse", size - 3, 1 << 20)).unwrap().bytes, [0; 3]);
+    assert_eq!(
+        now(stage.disk.read("/data/sparse", 5 << 30, 1 << 20)).unwrap().bytes,
+        vec![0; 1 << 20]
+    );
     let listed = stage.disk.page("/data", "", 1).unwrap();
     assert_eq!(listed.entries, [entry("sparse", Kind::File, size)]);
     let full = stage.disk.put("/data/sparse", b"x", Mode::Replace);
@@ -340,7 +343,7 @@ fn what_another_file_system_loses_is_kept_on_it() {
     fs::write(other.join("tree/file"), "old").unwrap();
     fs::write(other.join("file"), "old").unwrap();
     disk.put_as("/data/file", b"new", Mode::Replace, 7, 99).unwrap();
-    assert_eq!(now(disk.remove("/data/tree", Journal { record: 8, room: 99 }, &|_| true)), Ok(3));
+    assert_eq!(now(disk.remove("/data/tree", room(8, 99), &|_| true)), Ok(3));
     let names = names_in(&other);
     assert!(names.iter().any(|name| name.starts_with(KEPT_PREFIX)), "{names:?}");
     assert_eq!(disk.names("/data").unwrap(), ["file"], "a guest does not see it");

@@ -5,6 +5,8 @@
 mod both;
 mod host;
 mod hostile;
+mod labels;
 mod reserved;
 mod stage;
+mod states;
 mod undo;

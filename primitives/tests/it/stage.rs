@@ -13,11 +13,13 @@ use std::{
 
 use cap_std::{ambient_authority, fs::Dir};
 use serde_json::Value;
+use synapse_boundary::Integrity;
 use synapse_primitives::{
     Fault, Platform,
     disk::{Disk, Identity, Mount, Screen},
     mounts::Access,
     platform::{Asker, Entry, Journal, Kind, Listing, Mode, Written},
+    rest::{Creator, Names, Owner, Rest, Stamp},
     search::{Eyes, Sight, search},
 };
 use tempfile::TempDir;
@@ -124,17 +126,32 @@ pub(crate) fn names_in(folder: &Path) -> Vec<String> {
 /// A record of its own, and room enough.
 pub(crate) fn usual() -> Journal {
     static RECORD: AtomicU64 = AtomicU64::new(1000);
-    Journal { record: RECORD.fetch_add(1, Ordering::Relaxed), room: 1 << 20 }
+    journal(RECORD.fetch_add(1, Ordering::Relaxed), 1 << 20)
+}
+
+/// A change that a human asked for, in a task that has read nothing.
+pub(crate) fn journal(record: u64, room: u64) -> Journal {
+    Journal { record, room, expects: None, stamp: stamp(1, Integrity::User, &[]) }
+}
+
+/// What a task leaves that has read this.
+pub(crate) fn stamp(task: u64, integrity: Integrity, names: &[&'static str]) -> Stamp {
+    let mut rest = Rest { integrity, names: Names::NONE };
+    for name in names {
+        rest.names.add(name);
+    }
+    let creator = Creator { run: [7; 32], task };
+    Stamp { rest, creator, carried: Names::NONE, owner: Owner::Anyone }
 }
 
 /// The calls with their usual arguments.
 pub(crate) trait Calls: Platform {
     fn all(&self, path: &str) -> Result<Vec<u8>, Fault> {
-        now(self.read(path, 0, 1 << 20))
+        now(self.read(path, 0, 1 << 20)).map(|shown| shown.bytes)
     }
 
     fn put(&self, path: &str, content: &[u8], mode: Mode) -> Result<Written, Fault> {
-        let Journal { record, room } = usual();
+        let Journal { record, room, .. } = usual();
         self.put_as(path, content, mode, record, room)
     }
 
@@ -146,7 +163,7 @@ pub(crate) trait Calls: Platform {
         record: u64,
         room: u64,
     ) -> Result<Written, Fault> {
-        now(self.write(path, content, mode, Journal { record, room }))
+        now(self.write(path, content, mode, journal(record, room)))
     }
 
     fn edits(&self, path: &str, old: &str, new: &str) -> Result<Written, Fault> {
@@ -165,12 +182,12 @@ pub(crate) trait Calls: Platform {
     where
         Self: Sized,
     {
-        let page = now(search(self, root, text.as_bytes(), from, eyes))?;
-        Ok(serde_json::from_str(&page).unwrap())
+        let found = now(search(self, root, text.as_bytes(), from, eyes))?;
+        Ok(serde_json::from_str(&found.json).unwrap())
     }
 
     fn shift(&self, from: &str, to: &str) -> Result<(), Fault> {
-        now(self.rename(from, to, usual(), &|_, _| true))
+        now(self.rename(from, to, usual(), &|_, _| Some(Names::NONE)))
     }
 
     fn take(&self, path: &str) -> Result<(), Fault> {
@@ -182,11 +199,12 @@ pub(crate) trait Calls: Platform {
         Ok(listing.entries.into_iter().map(|entry| entry.name).collect())
     }
 
-    /// A page without its times.
+    /// A page without its times and labels.
     fn page(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
         let mut listing = now(self.list(path, after, limit))?;
         for entry in &mut listing.entries {
             entry.modified_ms = 0;
+            entry.rest = Rest::SYSTEM;
         }
         Ok(listing)
     }
@@ -195,7 +213,7 @@ pub(crate) trait Calls: Platform {
 impl<P: Platform> Calls for P {}
 
 pub(crate) fn entry(name: &str, kind: Kind, size: u64) -> Entry {
-    Entry { name: name.to_owned(), kind, size, modified_ms: 0 }
+    Entry { name: name.to_owned(), kind, size, modified_ms: 0, rest: Rest::SYSTEM }
 }
 
 pub(crate) fn hits(page: &Value) -> Vec<Value> {

@@ -15,11 +15,12 @@ use synapse_primitives::{
     disk::{Disk, Resolve, Undone},
     journal::{self, Entry},
     mounts::Access,
-    platform::{Journal, Mode},
+    platform::Mode,
+    rest::Names,
 };
 use tempfile::TempDir;
 
-use crate::stage::{Calls, Shown, Stage, dir, mount, now};
+use crate::stage::{Calls, Shown, Stage, dir, journal as room, mount, now};
 
 /// Every file below a folder with its bytes, every directory, every link, but
 /// for Synapse's own.
@@ -115,7 +116,7 @@ fn change(disk: &Disk, seed: u64, turns: u64) -> usize {
             |names: &[&str]| format!("/data/{}", names.get(next(names.len())).unwrap());
         let (path, other) = (one_of(&NAMES), one_of(&NAMES));
         let folder = one_of(&["d", "d/e", "f", "f/g"]);
-        let journal = Journal { record, room: 1 << 20 };
+        let journal = room(record, 1 << 20);
         let text = format!("{seed} {record}\n").repeat(next(5));
         let text = text.as_bytes();
         let answer = match next(12) {
@@ -123,8 +124,8 @@ fn change(disk: &Disk, seed: u64, turns: u64) -> usize {
             1 | 2 => disk.put_as(&path, text, Mode::Replace, record, 1 << 20).map(|_| ()),
             3..=5 => disk.put_as(&path, text, Mode::Append, record, 1 << 20).map(|_| ()),
             6 | 7 => now(disk.edit(&path, b"first", text, journal)).map(|_| ()),
-            8 => now(disk.rename(&path, &other, journal, &|_, _| true)),
-            9 => now(disk.rename(&folder, &other, journal, &|_, _| true)),
+            8 => now(disk.rename(&path, &other, journal, &|_, _| Some(Names::NONE))),
+            9 => now(disk.rename(&folder, &other, journal, &|_, _| Some(Names::NONE))),
             10 => now(disk.remove(&path, journal, &|_| true)).map(|_| ()),
             _ => now(disk.remove(&folder, journal, &|_| true)).map(|_| ()),
         };
@@ -190,7 +191,7 @@ fn what_was_changed_since_stays_and_the_old_stands_beside_it() {
 
     fs::create_dir(data("tree")).unwrap();
     write("tree/x", "old");
-    now(disk.remove("/data/tree", Journal { record: 5, room: 99 }, &|_| true)).unwrap();
+    now(disk.remove("/data/tree", room(5, 99), &|_| true)).unwrap();
     write("tree", "mine");
     write("tree (before record 5)", "mine too");
     let beside = Undone::Beside("/data/tree (before record 5 2)".to_owned());
@@ -199,19 +200,19 @@ fn what_was_changed_since_stays_and_the_old_stands_beside_it() {
     assert_eq!(on_host("tree"), "mine");
 
     write("from", "old");
-    let journal = Journal { record: 6, room: 99 };
-    now(disk.rename("/data/from", "/data/to", journal, &|_, _| true)).unwrap();
+    let journal = room(6, 99);
+    now(disk.rename("/data/from", "/data/to", journal, &|_, _| Some(Names::NONE))).unwrap();
     write("to", "edited since");
     assert_eq!(Over::of(stage.scratch()).only(), Ok(Undone::Restored));
     assert_eq!(on_host("from"), "edited since", "a move goes back with what became of it");
-    let journal = Journal { record: 7, room: 99 };
-    now(disk.rename("/data/from", "/data/to", journal, &|_, _| true)).unwrap();
+    let journal = room(7, 99);
+    now(disk.rename("/data/from", "/data/to", journal, &|_, _| Some(Names::NONE))).unwrap();
     write("from", "mine");
     let beside = Undone::Beside("/data/from (before record 7)".to_owned());
     assert_eq!(Over::of(stage.scratch()).only(), Ok(beside));
     assert_eq!(on_host("from"), "mine");
-    let journal = Journal { record: 8, room: 99 };
-    now(disk.rename("/data/from", "/data/to", journal, &|_, _| true)).unwrap();
+    let journal = room(8, 99);
+    now(disk.rename("/data/from", "/data/to", journal, &|_, _| Some(Names::NONE))).unwrap();
     fs::remove_file(data("to")).unwrap();
     write("to", "another");
     assert_eq!(Over::of(stage.scratch()).only(), Ok(Undone::Left));

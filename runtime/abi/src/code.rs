@@ -151,6 +151,10 @@ codes! {
         Unrecorded = 531 "done, not recorded",
         /// A name resolved to an address that the grant does not cover.
         Address = 532 "address out of scope",
+        /// The other end did not prove that it is the named one.
+        Unproven = 533 "not proven",
+        /// What the other end answered is not what it must be.
+        BadAnswer = 534 "bad answer",
     }
 }
 

@@ -22,6 +22,7 @@
 #![no_std]
 
 mod numbered;
+mod says;
 
 pub mod code;
 pub mod limits;

@@ -31,8 +31,10 @@ pub const SELECTOR_CONDITIONS: usize = 8;
 pub const PARTS: usize = 64;
 /// Held values that one sentence may name.
 pub const HELD: usize = 64;
-/// Digits of a Uint; the largest is 999,999,999,999,999.
+/// Digits of a Uint.
 pub const UINT_DIGITS: usize = 15;
+/// The largest Uint.
+pub const UINT_MAX: u64 = 999_999_999_999_999;
 /// Uses that one warrant may ask for.
 pub const USES: u8 = 64;
 
@@ -40,6 +42,10 @@ pub const USES: u8 = 64;
 pub const REPLY: usize = 1 << 20;
 /// Bytes of a guest's answer at the end of its turn.
 pub const ANSWER: usize = 1 << 20;
+/// Headers that one request may carry.
+pub const HEADERS: usize = 64;
+/// Bytes of what comes from the network under `hold`; else [`REPLY`] holds.
+pub const FETCH: usize = 4 << 20;
 /// Entries of one `fs_list` reply.
 pub const LIST: u64 = 1000;
 /// Hits of one `fs_search` reply.

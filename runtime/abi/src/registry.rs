@@ -15,8 +15,6 @@ use crate::reply::Form;
 
 /// How many primitives there are.
 pub const COUNT: usize = 26;
-/// How many of them are destructive whatever their arguments.
-pub const DESTRUCTIVE: usize = 5;
 
 /// What an argument may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +185,14 @@ macro_rules! registry {
         #[repr(u8)]
         pub enum Primitive { $(#[doc = $summary] $primitive,)* }
 
+        impl Primitive {
+            /// The primitive with this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$primitive),)* _ => None }
+            }
+        }
+
         /// The registry, in order of id.
         pub static REGISTRY: [Row; COUNT] = [$(Row {
             primitive: Primitive::$primitive,
@@ -276,7 +282,7 @@ const _: () = {
         id += 1;
     }
     assert!(Primitive::ToolCommit as usize + 1 == COUNT, "one row for each primitive");
-    assert!(destructive == DESTRUCTIVE, "five are destructive");
+    assert!(destructive == 5, "five are destructive");
 };
 
 /// The most arguments that any primitive has.
@@ -294,12 +300,6 @@ impl Primitive {
     #[must_use]
     pub fn from_id(id: u8) -> Option<Self> {
         REGISTRY.get(usize::from(id)).map(|row| row.primitive)
-    }
-
-    /// The primitive with this name.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        REGISTRY.iter().find(|row| row.name == name).map(|row| row.primitive)
     }
 
     /// Its id: what a record holds.

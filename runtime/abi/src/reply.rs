@@ -29,14 +29,27 @@ crate::numbered! {
 }
 
 crate::numbered! {
-    /// How far the caller's mark has risen, once the reply is released.
+    /// Who wrote the bytes, and so how far a mark has risen that has seen them.
+    /// There is no order on the type: use [`Mark::join`].
     pub enum Mark: u8 {
-        /// Only the kernel's own words have been read.
+        /// The kernel alone.
         System = 0,
-        /// The human's words too.
+        /// The human.
         User = 1,
-        /// Something from outside.
+        /// Somebody outside, or nobody knows.
         Ingested = 2,
+    }
+}
+
+impl Mark {
+    /// The less trustworthy of the two.
+    #[must_use]
+    pub const fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Ingested, _) | (_, Self::Ingested) => Self::Ingested,
+            (Self::User, _) | (_, Self::User) => Self::User,
+            (Self::System, Self::System) => Self::System,
+        }
     }
 }
 

@@ -9,31 +9,15 @@
 /// Version of the schema: the value of `v`.
 pub const VERSION: u64 = 1;
 
-/// Who wrote a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Author {
-    /// The human: a console line, the task on the command line, a prompt file.
-    Human,
-    /// The package's approved texts.
-    Package,
-    /// The agent, in an earlier turn.
-    Agent,
-    /// The parent, in the task of a child.
-    Parent,
-    /// A primitive's reply, held.
-    World,
-}
+// Who wrote a message: the values of `from`.
 
-impl Author {
-    /// Its name in the input.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Human => "human",
-            Self::Package => "package",
-            Self::Agent => "agent",
-            Self::Parent => "parent",
-            Self::World => "world",
-        }
-    }
-}
+/// The human: a console line, the task on the command line, a prompt file.
+pub const HUMAN: &str = "human";
+/// The package's approved texts.
+pub const PACKAGE: &str = "package";
+/// The agent, in an earlier turn.
+pub const AGENT: &str = "agent";
+/// The parent, in the task of a child.
+pub const PARENT: &str = "parent";
+/// A primitive's reply, held.
+pub const WORLD: &str = "world";

@@ -1,8 +1,8 @@
 //! A task's own table: which primitives it may call, which handles it holds.
 //!
-//! A handle is a place in this table and the generation of what stands there.
-//! There is no number to guess: what is not in the caller's own table does not
-//! exist, and the number of a closed handle never resolves again.
+//! A handle is a number that this table gave once. There is nothing to guess: what
+//! is not in the caller's own table does not exist, and the number of a closed
+//! handle never resolves again.
 //!
 //! # Invariants
 //! - I10: a handle resolves only in the table that opened it, only as the kind it
@@ -11,29 +11,23 @@
 //! # Not here
 //! What a handle stands for (the kernel); held values ([`Facts`](crate::Facts)).
 
-use alloc::vec::Vec;
+use alloc::collections::BTreeMap;
 
+use synapse_abi::limits::UINT_MAX;
 use synapse_abi::registry::{Kind, Primitive};
 
 use crate::label::Secrecy;
 
-/// Bits of a handle's number that say its place; the generation stands above.
-const PLACE: u32 = 20;
-/// Generations of one place. With [`PLACE`] a number has at most 15 digits.
-const GENERATIONS: u64 = 1 << 29;
+/// Handles that may be open at once.
+const OPEN: usize = 1 << 20;
 
 /// The primitives and handles of one task.
 #[derive(Debug, Default)]
 pub struct Table {
     granted: u32,
-    places: Vec<Place>,
-    free: Vec<usize>,
-}
-
-#[derive(Debug)]
-struct Place {
-    generation: u64,
-    end: Option<End>,
+    open: BTreeMap<u64, End>,
+    /// The number given last.
+    last: u64,
 }
 
 /// What a handle says of what it stands for.
@@ -49,7 +43,7 @@ impl Table {
     /// A table that grants these primitives, bit number = id, and holds nothing.
     #[must_use]
     pub const fn new(granted: u32) -> Self {
-        Self { granted, places: Vec::new(), free: Vec::new() }
+        Self { granted, open: BTreeMap::new(), last: 0 }
     }
 
     /// Whether it grants the primitive.
@@ -58,44 +52,25 @@ impl Table {
         1u32.checked_shl(u32::from(primitive.id())).is_some_and(|bit| self.granted & bit != 0)
     }
 
-    /// Opens a handle: its number. `None` when the table is full.
+    /// Opens a handle: its number. `None` when the table is full, or when there
+    /// are no more numbers that a sentence can say.
     pub fn open(&mut self, end: End) -> Option<u64> {
-        let place = match self.free.pop() {
-            Some(place) => place,
-            None if self.places.len() < 1 << PLACE => {
-                self.places.push(Place { generation: 0, end: None });
-                self.places.len().checked_sub(1)?
-            }
-            None => return None,
-        };
-        let slot = self.places.get_mut(place)?;
-        slot.generation = slot.generation.checked_add(1)?;
-        slot.end = Some(end);
-        Some(slot.generation.checked_shl(PLACE)? | u64::try_from(place).ok()?)
+        let fits = self.open.len() < OPEN && self.last < UINT_MAX;
+        self.last = self.last.checked_add(1).filter(|_| fits)?;
+        self.open.insert(self.last, end);
+        Some(self.last)
     }
 
     /// The open handle with this number, if it is of the wanted kind.
     #[must_use]
     pub fn get(&self, number: u64, wanted: Kind) -> Option<End> {
-        let slot = self.places.get(place(number)?)?;
-        let end = slot.end.filter(|_| number >> PLACE == slot.generation)?;
-        (wanted == Kind::Any || wanted == end.kind).then_some(end)
+        self.open.get(&number).copied().filter(|end| wanted == Kind::Any || wanted == end.kind)
     }
 
     /// Closes a handle. Its number never resolves again.
     pub fn close(&mut self, number: u64) -> Option<End> {
-        self.get(number, Kind::Any)?;
-        let place = place(number)?;
-        let slot = self.places.get_mut(place)?;
-        if slot.generation < GENERATIONS {
-            self.free.push(place);
-        }
-        slot.end.take()
+        self.open.remove(&number)
     }
-}
-
-fn place(number: u64) -> Option<usize> {
-    usize::try_from(number & !(u64::MAX << PLACE)).ok()
 }
 
 #[cfg(test)]
@@ -114,28 +89,30 @@ mod tests {
         assert_eq!(table.get(b, Kind::Any), Some(CHANNEL));
         assert_eq!(table.get(a, Kind::Channel), None);
         assert_eq!(table.get(b, Kind::Listener), None);
-        for guess in (0..64).chain([a + 1, b + 1, a ^ 1 << PLACE, u64::MAX]).filter(|n| *n != b) {
+        for guess in (0..64).chain([a + 1, b + 1, u64::MAX]).filter(|n| *n != a && *n != b) {
             assert_eq!(table.get(guess, Kind::Any), None, "{guess}");
         }
         assert_eq!(table.close(a), Some(AGENT));
         assert_eq!((table.close(a), table.get(a, Kind::Any)), (None, None));
         let again = table.open(CHANNEL).unwrap();
-        assert_ne!(again, a, "the place is used again, the number is not");
+        assert!(again != a && again != b, "no number is given twice");
         assert_eq!(table.get(a, Kind::Any), None);
-        assert_eq!(Table::new(0).get(again, Kind::Any), None, "another task's table");
+        assert_eq!(Table::new(0).get(b, Kind::Any), None, "another task's table");
     }
 
     #[test]
-    fn numbers_fit_a_uint_and_a_worn_out_place_is_not_used_again() {
+    fn numbers_fit_a_uint_and_end_before_one_would_be_given_again() {
         let mut table = Table::new(0);
-        let first = table.open(AGENT).unwrap();
-        table.places[0].generation = GENERATIONS - 1;
-        table.places[0].end = None;
-        table.free.push(0);
+        assert_eq!(table.open(AGENT), Some(1));
+        table.last = UINT_MAX - 1;
         let last = table.open(AGENT).unwrap();
-        assert!(first < last && last < 10_u64.pow(15));
-        table.close(last).unwrap();
-        let next = table.open(AGENT).unwrap();
-        assert_eq!(place(next), Some(1));
+        assert!(last < 10_u64.pow(15));
+        assert_eq!((table.open(AGENT), table.close(last)), (None, Some(AGENT)));
+        assert_eq!((table.open(AGENT), table.get(last, Kind::Any)), (None, None));
+        let mut full = Table::new(0);
+        assert!((0..OPEN).all(|_| full.open(AGENT).is_some()));
+        assert_eq!(full.open(AGENT), None);
+        full.close(1).unwrap();
+        assert!(full.open(AGENT).is_some());
     }
 }

@@ -15,21 +15,28 @@
 //! # Not here
 //! Recording the decision (`record`). Whether the page was lying (nobody).
 
+use alloc::boxed::Box;
+use alloc::string::String;
+
 use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 
+use crate::answer::{Answer, State};
 use crate::capability::Table;
+use crate::cite::Names;
+use crate::headers::headers;
 use crate::label::{Integrity, Label, Mark, Secrecy};
 use crate::parse::parse;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
 use crate::scope::{Effect, Scope, Terms};
-use crate::sentence::{Argument, Asked, Call, Sentence};
+use crate::sentence::{Argument, Asked, Call, Sentence, Warrant};
 use crate::target::{TARGETS, Target, Targets, entry, place, targets, terms};
+use crate::warrant::{Mint, Warrants, mint};
 
 /// What a task brings to a decision.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct Request<'a, 's> {
     /// The task's number, for the record.
     pub task: u64,
     /// What its memory has seen.
@@ -37,13 +44,17 @@ pub struct Request<'a> {
     /// What it may call, and the handles that it holds.
     pub table: &'a Table,
     /// What its grant covers.
-    pub scope: &'a Scope,
+    pub scope: &'s Scope,
     /// Calls it may still make.
     pub calls_left: u64,
+    /// What it may do by the human's own lines.
+    pub warrants: &'a Warrants,
+    /// The lines that the human typed in this session, and no others, in order.
+    pub lines: &'a [String],
 }
 
 /// What the kernel's own stores say. The world itself is not touched.
-pub trait Facts {
+pub trait Facts: Names {
     /// The held value of this task with this number.
     fn held(&self, number: u64) -> Option<Held<'_>>;
     /// Bytes that the journal can still take.
@@ -63,6 +74,19 @@ pub struct Held<'a> {
     pub digest: [u8; 32],
     /// The fault that it holds instead.
     pub fault: Option<Fault>,
+    /// What it is the direct reply of, if it is one.
+    pub reply_of: Option<Reply<'a>>,
+}
+
+/// Where a held value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// The primitive that replied.
+    pub primitive: Primitive,
+    /// What was asked for.
+    pub target: &'a Target<'a>,
+    /// Whether a listing begins with the first entry and ends with the last.
+    pub is_whole: bool,
 }
 
 /// What `decide` came to.
@@ -97,6 +121,8 @@ pub struct Verdict<'s> {
     pub(crate) raw: &'s [u8],
     pub(crate) task: u64,
     pub(crate) justification: Label,
+    /// The record that it rests on.
+    pub(crate) cause: Option<u64>,
     pub(crate) finding: Finding<'s>,
 }
 
@@ -109,6 +135,8 @@ pub(crate) enum Finding<'s> {
     Refused(Sentence<'s>, Refusal),
     /// A call that passed all four gates.
     Passed(Call<'s>, InScope<'s>),
+    /// A warrant that did.
+    Minted(Warrant<'s>, Box<Mint>),
 }
 
 impl<'s> Verdict<'s> {
@@ -117,7 +145,9 @@ impl<'s> Verdict<'s> {
     pub const fn call(&self) -> Option<&Call<'s>> {
         match &self.finding {
             Finding::Passed(call, _) | Finding::Refused(Sentence::Call(call), _) => Some(call),
-            Finding::Refused(Sentence::Warrant(_), _) | Finding::Unreadable(_) => None,
+            Finding::Refused(Sentence::Warrant(_), _)
+            | Finding::Minted(..)
+            | Finding::Unreadable(_) => None,
         }
     }
 
@@ -127,6 +157,7 @@ impl<'s> Verdict<'s> {
         match &self.finding {
             Finding::Passed(call, _) => Some(call.primitive()),
             Finding::Refused(sentence, _) => Some(sentence.primitive()),
+            Finding::Minted(warrant, _) => Some(warrant.asked.primitive),
             Finding::Unreadable(_) => None,
         }
     }
@@ -135,7 +166,7 @@ impl<'s> Verdict<'s> {
     pub(crate) const fn refusal(&self) -> Option<Refusal> {
         match &self.finding {
             Finding::Unreadable(refusal) | Finding::Refused(_, refusal) => Some(*refusal),
-            Finding::Passed(..) => None,
+            Finding::Passed(..) | Finding::Minted(..) => None,
         }
     }
 }
@@ -144,21 +175,30 @@ impl<'s> Verdict<'s> {
 /// refusal that stands unless a human says yes; no permission can be made of it.
 ///
 /// ```compile_fail,E0308
-/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
-/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
-///     let _ = log.commit(question, facts, 0);
+/// # use synapse_boundary::{Facts, Recorder, Warrants, commit, gates::Question};
+/// fn permit(
+///     (log, warrants): (&mut impl Recorder, &mut Warrants),
+///     facts: &impl Facts,
+///     question: Question<'_>,
+/// ) {
+///     let _ = commit(question, log, warrants, facts, 0);
 /// }
 /// ```
 /// ```
-/// # use synapse_boundary::{Decided, Facts, Log, Sink, gates::Question};
-/// fn permit<S: Sink>(log: &mut Log<S>, facts: &impl Facts, question: Question<'_>) {
-///     let _ = log.commit(Decided::Ask(question).unasked(), facts, 0);
+/// # use synapse_boundary::{Decided, Facts, Recorder, Warrants, commit, gates::Question};
+/// fn permit(
+///     (log, warrants): (&mut impl Recorder, &mut Warrants),
+///     facts: &impl Facts,
+///     question: Question<'_>,
+/// ) {
+///     let _ = commit(Decided::Ask(question).unasked(), log, warrants, facts, 0);
 /// }
 /// ```
 #[derive(Debug)]
 pub struct Question<'s> {
-    refused: Verdict<'s>,
-    refusal: Refusal,
+    pub(crate) refused: Verdict<'s>,
+    stopped: Stopped,
+    targets: [Option<Target<'s>>; TARGETS],
 }
 
 impl<'s> Question<'s> {
@@ -168,10 +208,23 @@ impl<'s> Question<'s> {
         self.refused.call()
     }
 
-    /// Why it was stopped.
+    /// The number of the task that asks.
     #[must_use]
-    pub const fn refusal(&self) -> Refusal {
-        self.refusal
+    pub const fn task(&self) -> u64 {
+        self.refused.task
+    }
+
+    /// Its target at this place, as gate 4 passed it.
+    #[must_use]
+    pub fn target(&self, place: usize) -> Option<&Target<'s>> {
+        self.targets.get(place)?.as_ref()
+    }
+
+    /// Every reason for which it was stopped; the first is its refusal.
+    pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
+        let Stopped { refusal, leak } = self.stopped;
+        let leaks = leak != Secrecy::NONE && refusal != Refusal::NotCleared;
+        [Some(refusal), leaks.then_some(Refusal::NotCleared)].into_iter().flatten()
     }
 
     /// What it was justified by.
@@ -190,33 +243,58 @@ impl<'s> Question<'s> {
 /// ```
 /// use synapse_boundary::gates::Verdict;
 /// ```
-pub fn decide<'s>(request: Request<'s>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
+pub fn decide<'s>(request: Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
+    decide_with(request, facts, raw, None)
+}
+
+/// As [`decide`], with the human's yes to this very sentence for a reason.
+pub(crate) fn decide_with<'s>(
+    request: Request<'_, 's>,
+    facts: &impl Facts,
+    raw: &'s [u8],
+    yes: Option<&Answer<'_>>,
+) -> Decided<'s> {
     let task = request.task;
     let sentence = match parse(raw) {
         Ok(sentence) => sentence,
         Err(refusal) => {
             let (justification, finding) = (request.mark.label(), Finding::Unreadable(refusal));
-            return Decided::Final(Verdict { raw, task, justification, finding });
+            return Decided::Final(Verdict { raw, task, justification, cause: None, finding });
         }
     };
     let justification = justification(sentence.asked(), &request, facts);
-    let verdict = |finding| Verdict { raw, task, justification, finding };
-    let Sentence::Call(call) = sentence else {
-        let refusal = covered(sentence.asked(), &request, facts).err();
-        let refusal = refusal.unwrap_or_else(|| unminted(request.mark));
-        return Decided::Final(verdict(Finding::Refused(sentence, refusal)));
-    };
-    let passed = capability(Parsed(&call), &request, facts)
-        .map(|granted| label(granted, &justification, &request, facts))
-        .and_then(|justified| scope(justified, &request, facts));
-    match passed {
-        Ok(Passed::Covered(passed)) => Decided::Final(verdict(Finding::Passed(call, passed))),
-        Ok(Passed::Pending(refusal)) => {
-            let refused = verdict(Finding::Refused(Sentence::Call(call), refusal));
-            Decided::Ask(Question { refused, refusal })
+    let verdict = |cause, finding| Verdict { raw, task, justification, cause, finding };
+    let call = match sentence {
+        Sentence::Call(call) => call,
+        Sentence::Warrant(warrant) => {
+            let minted = capability(Parsed(&warrant.asked), &request, facts)
+                .and_then(|granted| minted(granted, warrant.uses, &request, facts))
+                .map(|justified| scope(justified, &request, facts))
+                .and_then(|(mint, passed)| passed.map(|_| mint));
+            return Decided::Final(match minted {
+                Ok(mint) => verdict(None, Finding::Minted(warrant, Box::new(mint))),
+                Err(refusal) => {
+                    verdict(None, Finding::Refused(Sentence::Warrant(warrant), refusal))
+                }
+            });
         }
-        Err(refusal) => Decided::Final(verdict(Finding::Refused(Sentence::Call(call), refusal))),
-    }
+    };
+    let passed = capability(Parsed(&call.asked), &request, facts)
+        .and_then(|granted| label(granted, &justification, &request, facts, yes))
+        .map(|justified| scope(justified, &request, facts));
+    let refusal = match passed {
+        Ok((Cover::Covered(warrant), Ok(passed))) => {
+            return Decided::Final(verdict(warrant, Finding::Passed(call, passed)));
+        }
+        Ok((Cover::Pending(stopped), Ok(InScope { targets, .. }))) => {
+            let finding = Finding::Refused(Sentence::Call(call), stopped.refusal);
+            let refused = verdict(None, finding);
+            return Decided::Ask(Question { refused, stopped, targets });
+        }
+        Ok((Cover::Pending(stopped), Err(_))) => stopped.refusal,
+        Ok((Cover::Covered(_), Err(refusal))) | Err(refusal) => refusal,
+    };
+    Decided::Final(verdict(None, Finding::Refused(Sentence::Call(call), refusal)))
 }
 
 /// What each gate says of a sentence by itself: for explanations, and to predict
@@ -227,81 +305,107 @@ pub struct Findings {
     pub justification: Label,
     /// Gates 1 to 4; past a sentence that does not parse, nothing.
     pub gates: [Option<Result<(), Refusal>>; 4],
+    /// The record of the warrant that gate 3 lets the call pass by.
+    pub warrant: Option<u64>,
 }
 
 /// Examines one sentence without deciding it.
-pub fn examine(request: Request<'_>, facts: &impl Facts, raw: &[u8]) -> Findings {
+pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Findings {
     let sentence = match parse(raw) {
         Ok(sentence) => sentence,
         Err(refusal) => {
             let gates = [Some(Err(refusal)), None, None, None];
-            return Findings { justification: request.mark.label(), gates };
+            return Findings { justification: request.mark.label(), gates, warrant: None };
         }
     };
-    let justification = justification(sentence.asked(), &request, facts);
-    let granted = covered(sentence.asked(), &request, facts);
-    let (label, scope) = match &sentence {
-        Sentence::Call(call) => {
-            let targets = targets(call, facts);
-            let stopped = stopped(call, &targets, &justification, &request, facts);
-            let label = stopped.map_or(Ok(()), Err);
-            (label, Some(located(call, &targets, request.scope, facts).map(|_| ())))
+    let asked = sentence.asked();
+    let justification = justification(asked, &request, facts);
+    let granted = covered(asked, &request, facts);
+    let targets = targets(asked, facts);
+    let (label, arguments) = match &sentence {
+        Sentence::Call(_) => {
+            let label = match cover(asked, &targets, &justification, &request, facts) {
+                Ok(Cover::Covered(warrant)) => Ok(warrant),
+                Ok(Cover::Pending(Stopped { refusal, .. })) | Err(refusal) => Err(refusal),
+            };
+            (label, Some(asked.span(1)))
         }
-        Sentence::Warrant(_) => (Err(unminted(request.mark)), None),
+        Sentence::Warrant(warrant) => {
+            (mint(asked, warrant.uses, &targets, &request, facts).map(|_| None), None)
+        }
     };
-    Findings { justification, gates: [Some(Ok(())), Some(granted), Some(label), scope] }
+    let warrant = label.ok().flatten();
+    let label = label.map(|_| ());
+    let scope = located(asked, arguments, &targets, request.scope, facts).map(|_| ());
+    Findings {
+        justification,
+        gates: [Some(Ok(())), Some(granted), Some(label), Some(scope)],
+        warrant,
+    }
 }
 
-/// A call of the grammar.
-struct Parsed<'a, 's>(&'a Call<'s>);
+/// A sentence of the grammar.
+struct Parsed<'a, 's>(&'a Asked<'s>);
 
-/// A call that the task's table covers, with its targets.
+/// A sentence that the task's table covers, with its targets.
 struct Granted<'a, 's> {
-    call: &'a Call<'s>,
+    asked: &'a Asked<'s>,
     targets: Targets<'s>,
 }
 
-/// A call of which gate 3 knows whether it has a reason.
-struct Justified<'a, 's> {
-    call: &'a Call<'s>,
+/// A sentence of which gate 3 knows what it rests on.
+struct Justified<'a, 's, C> {
+    asked: &'a Asked<'s>,
     targets: Targets<'s>,
-    cover: Cover,
+    /// The arguments or headers of a call, which are inside limits.
+    arguments: Option<&'s str>,
+    cover: C,
 }
 
 /// Whether gate 3 has a reason to let a call pass.
 enum Cover {
-    Covered,
-    Pending(Refusal),
+    /// It has, and this is the warrant where one is needed.
+    Covered(Option<u64>),
+    Pending(Stopped),
 }
 
-/// A call that passed gates 1, 2 and 4, and whether gate 3 too.
-enum Passed<'s> {
-    Covered(InScope<'s>),
-    Pending(Refusal),
+/// What gate 3 has against a call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopped {
+    /// The first refusal: for harm, or else for the leak.
+    pub(crate) refusal: Refusal,
+    /// What the destination is not cleared for.
+    pub(crate) leak: Secrecy,
 }
 
-/// A call that passed all four gates.
+/// A sentence that passed all four gates.
 #[derive(Debug)]
 pub(crate) struct InScope<'s> {
     pub(crate) targets: [Option<Target<'s>>; TARGETS],
     pub(crate) scope: &'s Scope,
     pub(crate) terms: Terms,
     pub(crate) room: u64,
+    /// What must stand at the target still, for a call that was confirmed.
+    pub(crate) expects: Option<State>,
 }
 
 /// Gate 2: the table grants the primitive, the budget has a call left, the
 /// handles and values are the task's own.
 fn capability<'a, 's>(
     parsed: Parsed<'a, 's>,
-    request: &Request<'_>,
+    request: &Request<'_, '_>,
     facts: &impl Facts,
 ) -> Result<Granted<'a, 's>, Refusal> {
-    let call = parsed.0;
-    covered(&call.asked, request, facts)?;
-    Ok(Granted { call, targets: targets(call, facts) })
+    let asked = parsed.0;
+    covered(asked, request, facts)?;
+    Ok(Granted { asked, targets: targets(asked, facts) })
 }
 
-fn covered(asked: &Asked<'_>, request: &Request<'_>, facts: &impl Facts) -> Result<(), Refusal> {
+fn covered(
+    asked: &Asked<'_>,
+    request: &Request<'_, '_>,
+    facts: &impl Facts,
+) -> Result<(), Refusal> {
     if !request.table.grants(asked.primitive) {
         return Err(Refusal::NotGranted);
     }
@@ -318,61 +422,69 @@ fn covered(asked: &Asked<'_>, request: &Request<'_>, facts: &impl Facts) -> Resu
 
 /// The join of the task's mark and the label of every held value that the
 /// sentence names.
-fn justification(asked: &Asked<'_>, request: &Request<'_>, facts: &impl Facts) -> Label {
+fn justification(asked: &Asked<'_>, request: &Request<'_, '_>, facts: &impl Facts) -> Label {
     let values = asked.held().filter_map(|number| facts.held(number));
     values.fold(request.mark.label(), |label, value| label.join(value.label))
 }
 
 /// Gate 3: an irreversible call needs a trusted reason, and what leaves the
-/// machine a destination that is cleared for it.
+/// machine a destination that is cleared for it; or a warrant.
 fn label<'a, 's>(
     granted: Granted<'a, 's>,
     justification: &Label,
-    request: &Request<'_>,
+    request: &Request<'_, '_>,
     facts: &impl Facts,
-) -> Justified<'a, 's> {
-    let Granted { call, targets } = granted;
-    let cover = match stopped(call, &targets, justification, request, facts) {
-        None => Cover::Covered,
-        Some(refusal) => Cover::Pending(refusal),
+    yes: Option<&Answer<'_>>,
+) -> Result<Justified<'a, 's, Cover>, Refusal> {
+    let Granted { asked, targets } = granted;
+    let cover = match (cover(asked, &targets, justification, request, facts)?, yes) {
+        (Cover::Pending(_), Some(_)) => Cover::Covered(None),
+        (cover, _) => cover,
     };
-    Justified { call, targets, cover }
+    Ok(Justified { asked, targets, arguments: Some(asked.span(1)), cover })
 }
 
-/// Why no warrant is minted: not after reading, and not by this version. The
-/// held value that a selector reads from is not what asks for the warrant.
-fn unminted(mark: &Mark) -> Refusal {
-    match mark.label().integrity {
-        Integrity::Ingested => Refusal::Tainted,
-        Integrity::System | Integrity::User => Refusal::Unsupported,
-    }
+/// Gate 3 for a warrant: the human named what it is to cover, before anything was read.
+fn minted<'a, 's>(
+    granted: Granted<'a, 's>,
+    uses: u8,
+    request: &Request<'_, '_>,
+    facts: &impl Facts,
+) -> Result<Justified<'a, 's, Mint>, Refusal> {
+    let Granted { asked, targets } = granted;
+    let cover = mint(asked, uses, &targets, request, facts)?;
+    Ok(Justified { asked, targets, arguments: None, cover })
 }
 
-/// Why a call with this justification may not go ahead by itself.
-fn stopped(
-    call: &Call<'_>,
+/// What a call with this justification rests on.
+fn cover(
+    asked: &Asked<'_>,
     targets: &Targets<'_>,
     justification: &Label,
-    request: &Request<'_>,
+    request: &Request<'_, '_>,
     facts: &impl Facts,
-) -> Option<Refusal> {
-    let harmful = match justification.integrity {
+) -> Result<Cover, Refusal> {
+    let harm = match justification.integrity {
         Integrity::System | Integrity::User => None,
-        Integrity::Ingested => harmful(call, targets, request.scope, facts),
+        Integrity::Ingested => harmful(asked, targets, request.scope, facts),
     };
-    let cleared = clearance(call, targets, request);
-    let leaks = cleared.is_some_and(|cleared| !justification.secrecy.is_within(cleared));
-    harmful.or(leaks.then_some(Refusal::NotCleared))
+    let cleared = clearance(asked, targets, request);
+    let leak = cleared.map_or(Secrecy::NONE, |cleared| justification.secrecy.without(cleared));
+    let leaks = (leak != Secrecy::NONE).then_some(Refusal::NotCleared);
+    let Some(refusal) = harm.or(leaks) else { return Ok(Cover::Covered(None)) };
+    let stopped = Stopped { refusal, leak };
+    let warrant = request.warrants.covering(asked, targets, &stopped, request, facts)?;
+    Ok(warrant.map_or(Cover::Pending(stopped), |record| Cover::Covered(Some(record))))
 }
 
 /// What a justification from outside is not enough for.
 fn harmful(
-    call: &Call<'_>,
+    asked: &Asked<'_>,
     targets: &Targets<'_>,
     scope: &Scope,
     facts: &impl Facts,
 ) -> Option<Refusal> {
-    let harm = call.primitive().row().harm;
+    let harm = asked.primitive.row().harm;
     // A target with a defect names nothing that the task could have made.
     let mut own = true;
     for target in targets.iter().flatten() {
@@ -387,9 +499,9 @@ fn harmful(
     }
     let store = || entry(targets, scope).is_some_and(|tool| tool.effect == Effect::Store);
     match harm {
-        Harm::Destructive if own && call.primitive() == Primitive::FsDelete => None,
+        Harm::Destructive if own && asked.primitive == Primitive::FsDelete => None,
         Harm::Destructive => Some(Refusal::Destructive),
-        Harm::Journaled if displaces(call) && !own && facts.journal_room() == 0 => {
+        Harm::Journaled if displaces(asked) && !own && facts.journal_room() == 0 => {
             Some(Refusal::Irreversible)
         }
         Harm::None if store() => Some(Refusal::Destructive),
@@ -399,9 +511,9 @@ fn harmful(
 
 /// Whether a journaled call can displace bytes. Making a name, adding to an
 /// end and moving to a free name are undone by their record alone.
-fn displaces(call: &Call<'_>) -> bool {
-    let replaces = matches!(call.argument(2), Argument::Choice(REPLACE));
-    let primitive = call.primitive();
+fn displaces(asked: &Asked<'_>) -> bool {
+    let replaces = matches!(asked.argument(2), Argument::Choice(REPLACE));
+    let primitive = asked.primitive;
     primitive == Primitive::FsEdit || (primitive == Primitive::FsWrite && replaces)
 }
 
@@ -410,63 +522,74 @@ const REPLACE: usize = 1;
 
 /// What the other end of an egress call is cleared for; `None` where nothing
 /// leaves the machine, and where no entry covers the call, which gate 4 refuses.
-fn clearance(call: &Call<'_>, targets: &Targets<'_>, request: &Request<'_>) -> Option<Secrecy> {
-    match (call.primitive().row().egress, call.argument(0)) {
+fn clearance(
+    asked: &Asked<'_>,
+    targets: &Targets<'_>,
+    request: &Request<'_, '_>,
+) -> Option<Secrecy> {
+    match (asked.primitive.row().egress, asked.argument(0)) {
         (Egress::ByPeer, Argument::Handle(number)) => {
             request.table.get(number, registry::Kind::Any)?.peer
         }
         (Egress::Never | Egress::ByPeer, _) => None,
-        (Egress::Always, _) => terms(call, targets, request.scope).map(|terms| terms.clear),
+        (Egress::Always, _) => {
+            terms(asked.primitive, targets, request.scope).map(|terms| terms.clear)
+        }
     }
 }
 
 /// Gate 4: every target lies inside the scope.
-fn scope<'s>(
-    justified: Justified<'_, 's>,
-    request: &Request<'s>,
+fn scope<'s, C>(
+    justified: Justified<'_, 's, C>,
+    request: &Request<'_, 's>,
     facts: &impl Facts,
-) -> Result<Passed<'s>, Refusal> {
-    let Justified { call, targets, cover } = justified;
-    let located = located(call, &targets, request.scope, facts);
-    match (cover, located) {
-        (Cover::Covered, Ok(terms)) => Ok(Passed::Covered(InScope {
-            terms,
-            targets: targets.map(|target| target.and_then(Result::ok)),
-            scope: request.scope,
-            room: facts.journal_room(),
-        })),
-        (Cover::Pending(refusal), Ok(_)) => Ok(Passed::Pending(refusal)),
-        (Cover::Covered, Err(refusal)) | (Cover::Pending(refusal), Err(_)) => Err(refusal),
-    }
+) -> (C, Result<InScope<'s>, Refusal>) {
+    let Justified { asked, targets, arguments, cover } = justified;
+    let located = located(asked, arguments, &targets, request.scope, facts);
+    let passed = located.map(|terms| InScope {
+        terms,
+        targets: targets.map(|target| target.and_then(Result::ok)),
+        scope: request.scope,
+        room: facts.journal_room(),
+        expects: None,
+    });
+    (cover, passed)
 }
 
 /// What the entries that cover the targets say, where each is covered.
 fn located(
-    call: &Call<'_>,
+    asked: &Asked<'_>,
+    arguments: Option<&str>,
     targets: &Targets<'_>,
     scope: &Scope,
     facts: &impl Facts,
 ) -> Result<Terms, Refusal> {
     // No grant names a model or a package yet, and no entry means no.
-    if matches!(call.primitive(), Primitive::ModelGenerate | Primitive::AgentSpawn) {
+    if matches!(asked.primitive, Primitive::ModelGenerate | Primitive::AgentSpawn) {
         return Err(Refusal::OutOfScope);
     }
-    let arguments = call.primitive().row().arguments.iter();
-    let named = arguments.filter(|argument| argument.role == Role::Target);
+    let rows = asked.primitive.row().arguments.iter();
+    let named = rows.filter(|argument| argument.role == Role::Target);
     let mut terms = Terms::default();
-    for (argument, target) in named.zip(targets.iter().flatten()) {
+    for (argument, target) in named.zip(targets) {
+        // What a selector comes to is located when its warrant is used.
+        let Some(target) = target else { continue };
         match target.as_ref().map_err(|defect| *defect)? {
             Target::Path(path) => scope.check(path, argument.needs)?,
             // Compared together with the port that follows.
             Target::Host(_) => {}
-            Target::Url(_) | Target::Port(_) => terms = scope.check_net(&place(call, targets)?)?,
+            Target::Port(_) => terms = scope.check_net(&place(asked.primitive, targets)?)?,
+            Target::Url(_) => {
+                terms = scope.check_net(&place(asked.primitive, targets)?)?;
+                arguments.map_or(Ok(()), |json| headers(json, facts).map(drop))?;
+            }
             Target::Name(_) => {
                 let tool = entry(targets, scope).ok_or(Refusal::OutOfScope)?;
-                let commits = call.primitive() == Primitive::ToolCommit;
+                let commits = asked.primitive == Primitive::ToolCommit;
                 if commits != (tool.effect == Effect::Commit) {
                     return Err(Refusal::OutOfScope);
                 }
-                tool.check(call.span(1), facts)?;
+                arguments.map_or(Ok(()), |arguments| tool.check(arguments, facts))?;
                 terms = tool.terms;
             }
         }

@@ -12,40 +12,8 @@
 use core::num::NonZeroU64;
 
 use synapse_abi::limits::ORIGINS;
-use synapse_abi::reply;
-
-/// Who wrote the bytes. There is no order on the type: use [`Integrity::join`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Integrity {
-    /// The kernel.
-    System,
-    /// The human.
-    User,
-    /// Somebody outside, or nobody knows.
-    Ingested,
-}
-
-impl Integrity {
-    /// The less trustworthy of the two.
-    #[must_use]
-    pub const fn join(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Ingested, _) | (_, Self::Ingested) => Self::Ingested,
-            (Self::User, _) | (_, Self::User) => Self::User,
-            (Self::System, Self::System) => Self::System,
-        }
-    }
-
-    /// What a reply frame and a record say of it.
-    #[must_use]
-    pub const fn mark(self) -> reply::Mark {
-        match self {
-            Self::System => reply::Mark::System,
-            Self::User => reply::Mark::User,
-            Self::Ingested => reply::Mark::Ingested,
-        }
-    }
-}
+/// Who wrote the bytes.
+pub use synapse_abi::reply::Mark as Integrity;
 
 /// A set of up to 64 compartments; bit numbers are the grant's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -63,11 +31,8 @@ impl Secrecy {
 
     /// The compartment with this bit number; none past the last.
     #[must_use]
-    pub const fn bit(number: u32) -> Option<Self> {
-        match 1u64.checked_shl(number) {
-            Some(bit) => Some(Self(bit)),
-            None => None,
-        }
+    pub fn bit(number: u32) -> Option<Self> {
+        1u64.checked_shl(number).map(Self)
     }
 
     /// The set with these bits.
@@ -86,6 +51,12 @@ impl Secrecy {
     #[must_use]
     pub const fn join(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// What the other set has not.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// What both sets have.
@@ -126,26 +97,21 @@ impl Origin {
         self.records.iter().flatten().map(|record| record.get().saturating_sub(1))
     }
 
-    fn join(self, other: Self) -> Self {
+    fn join(mut self, other: Self) -> Self {
         if other.records[0].is_none() || self == other {
             return self;
         }
-        let mut out = Self::NONE;
-        let mut left = self.records.into_iter().flatten().peekable();
-        let mut right = other.records.into_iter().flatten().peekable();
-        for slot in &mut out.records {
-            let next = match (left.peek(), right.peek()) {
-                (Some(a), Some(b)) if a <= b => left.next(),
-                (Some(_), None) => left.next(),
-                (_, Some(_)) => right.next(),
-                (None, None) => break,
-            };
-            if right.peek() == next.as_ref() {
-                right.next();
+        for mut record in other.records.into_iter().flatten().map(Some) {
+            for slot in &mut self.records {
+                if *slot == record {
+                    break;
+                }
+                if slot.is_none() || *slot > record {
+                    core::mem::swap(slot, &mut record);
+                }
             }
-            *slot = next;
         }
-        out
+        self
     }
 }
 

@@ -6,8 +6,9 @@
 //! before anyone can see it.
 //!
 //! # Reading order
-//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], then
-//! [`gates`] (all four, in order), then [`record`] (commit).
+//! [`sentence`] and `parse` (gate 1), [`capability`], [`label`], [`path`], [`scope`], [`target`], [`headers`],
+//! [`cite`], [`select`], [`link`] and [`warrant`], then [`gates`] (all four, in order), then
+//! [`record`] (commit) and [`mod@answer`].
 //!
 //! # Trust
 //! With `synapse-abi` this is all that decides. It trusts its caller for the
@@ -20,22 +21,31 @@
 
 extern crate alloc;
 
+pub mod answer;
 pub mod capability;
+pub mod cite;
 pub mod gates;
+pub mod headers;
 pub mod label;
+pub mod link;
 mod parse;
 pub mod path;
 pub mod protected;
 pub mod record;
 pub mod scope;
+pub mod select;
 pub mod sentence;
 pub mod target;
 pub mod url;
+pub mod warrant;
 
+pub use answer::{Answer, Said, State, answer, decide_answered};
 pub use capability::Table;
-pub use gates::{Decided, Facts, Findings, Held, Request, Verdict, decide, examine};
+pub use cite::Names;
+pub use gates::{Decided, Facts, Findings, Held, Reply, Request, Verdict, decide, examine};
 pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
 pub use parse::parse;
 pub use path::NormalPath;
-pub use record::{Authorized, Log, Opened, Sink};
+pub use record::{Authorized, Entry, Opened, Recorder, commit};
 pub use scope::{Rights, Scope};
+pub use warrant::{TurnEnd, Warrants};

@@ -15,7 +15,6 @@
 //! exist (gate 2); whether a path is normal (gate 4).
 
 mod json;
-mod name;
 
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
@@ -24,7 +23,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Asked, Call, Content, Piece, Sentence, Text, Warrant};
 use crate::url::{Host, Url};
 use json::References;
-pub(crate) use json::{Elements, Members, after_plain};
+pub(crate) use json::{after_plain, elements, is_json, members, strings};
 
 /// Parses one sentence.
 ///
@@ -46,13 +45,8 @@ pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
         parser.eat("{\"warrant\":\"")?;
         parser.warrant(raw)?
     };
-    if !parser.rest.is_empty() {
-        return Err(Refusal::Malformed);
-    }
-    match parser.defect {
-        Some(defect) => Err(defect),
-        None => Ok(sentence),
-    }
+    require(parser.rest.is_empty())?;
+    parser.defect.map_or(Ok(sentence), Err)
 }
 
 /// Whether a text is what its type asks beside the grammar.
@@ -67,6 +61,11 @@ pub(crate) fn well_formed(ty: Type, text: &str) -> Result<(), Refusal> {
         return Err(Refusal::TooLong);
     }
     if canonical { Ok(()) } else { Err(Refusal::NotCanonical) }
+}
+
+/// What else would be no sentence.
+fn require(holds: bool) -> Result<(), Refusal> {
+    if holds { Ok(()) } else { Err(Refusal::Malformed) }
 }
 
 /// What is left to read, and what was wrong beside the grammar.
@@ -93,9 +92,7 @@ impl<'s> Parser<'s> {
 
     fn warrant(&mut self, raw: &'s str) -> Result<Sentence<'s>, Refusal> {
         let primitive = self.primitive()?;
-        if !primitive.takes_warrant() {
-            return Err(Refusal::Malformed);
-        }
+        require(primitive.takes_warrant())?;
         // A verb's targets are known to its manifest only, so they stand in its Json.
         let verb = matches!(primitive, Primitive::ToolUse | Primitive::ToolCommit);
         let fixed =
@@ -113,7 +110,7 @@ impl<'s> Parser<'s> {
         let letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'_' | b'0'..=b'9');
         let name = self.run(letter)?;
         self.eat("\"")?;
-        name::primitive(name).ok_or(Refusal::NoSuchPrimitive)
+        Primitive::from_name(name).ok_or(Refusal::NoSuchPrimitive)
     }
 
     /// The `arguments` object: those of the row that are `wanted`, in its order.
@@ -128,12 +125,9 @@ impl<'s> Parser<'s> {
         let mut ranges = [(0, 0); registry::MAX_ARGUMENTS];
         self.eat(",\"arguments\":{")?;
         let places = arguments.iter_mut().zip(&mut ranges);
-        let mut first = true;
-        for (row, (argument, range)) in primitive.row().arguments.iter().zip(places) {
-            if !wanted(row) {
-                continue;
-            }
-            if !core::mem::take(&mut first) {
+        let rows = primitive.row().arguments.iter().zip(places).filter(|(row, _)| wanted(row));
+        for (index, (row, (argument, range))) in rows.enumerate() {
+            if index > 0 {
                 self.eat(",")?;
             }
             self.eat(row.key)?;
@@ -211,8 +205,7 @@ impl<'s> Parser<'s> {
         }
         let name = self.since(start);
         self.eat("\"")?;
-        self.at_most(limits::TEXT, name.len());
-        Ok(Argument::Text(Text(name)))
+        Ok(self.literal(Type::Name, Text(name)))
     }
 
     fn content(&mut self) -> Result<Content<'s>, Refusal> {
@@ -262,23 +255,34 @@ impl<'s> Parser<'s> {
         self.at_most(limits::HELD, self.held.into());
     }
 
-    /// An array of one or more, counted.
+    /// An array of one or more.
     fn list(
         &mut self,
         most: usize,
         item: impl Fn(&mut Self) -> Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        self.eat("[")?;
+        let count = self.series("[", "]", item)?;
+        self.at_most(most, count);
+        require(count > 0)
+    }
+
+    /// Items with commas between them, and how many.
+    fn series(
+        &mut self,
+        open: &str,
+        close: &str,
+        item: impl Fn(&mut Self) -> Result<(), Refusal>,
+    ) -> Result<usize, Refusal> {
+        self.eat(open)?;
         let mut count = 0_usize;
-        loop {
+        while !self.take(close) {
+            if count > 0 {
+                self.eat(",")?;
+            }
             item(self)?;
             count = count.saturating_add(1);
-            if !self.take(",") {
-                break;
-            }
         }
-        self.at_most(most, count);
-        self.eat("]")
+        Ok(count)
     }
 
     /// Notes that something of the grammar is over its limit.
@@ -296,7 +300,7 @@ impl<'s> Parser<'s> {
     }
 
     fn eat(&mut self, literal: &str) -> Result<(), Refusal> {
-        if self.take(literal) { Ok(()) } else { Err(Refusal::Malformed) }
+        require(self.take(literal))
     }
 
     /// One or more ASCII bytes of an alphabet.
@@ -304,7 +308,7 @@ impl<'s> Parser<'s> {
         let length = self.rest.bytes().take_while(|byte| letter(*byte)).count();
         let (run, rest) = self.rest.split_at_checked(length).ok_or(Refusal::Malformed)?;
         self.rest = rest;
-        if run.is_empty() { Err(Refusal::Malformed) } else { Ok(run) }
+        require(!run.is_empty()).map(|()| run)
     }
 
     /// How many bytes of `raw` were read.

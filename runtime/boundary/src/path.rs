@@ -89,6 +89,12 @@ impl<'s> NormalPath<'s> {
         Components(self.path.get(1..).unwrap_or_default())
     }
 
+    /// What of it is below another path; `None` where it lies elsewhere.
+    pub(crate) fn below(&self, above: &NormalPath<'_>) -> Option<Components<'_>> {
+        let mut rest = self.components();
+        above.components().all(|name| rest.next() == Some(name)).then_some(rest)
+    }
+
     /// The same path, independent of the sentence it stood in.
     #[must_use]
     pub fn into_owned(self) -> NormalPath<'static> {
@@ -157,40 +163,22 @@ fn check(name: &str) -> Result<(), Refusal> {
 /// Whether a path less its first `/` is one of many that are normal at a glance:
 /// short, printable ASCII, nothing in it that another rule is about.
 fn is_plain(rest: &str) -> bool {
-    let mut previous = END;
-    let mut plain = true;
-    for byte in rest.bytes() {
-        let class = CLASSES.get(usize::from(byte)).copied().unwrap_or(OTHER);
-        plain &= class != OTHER && (class != END || previous == PLAIN);
-        previous = class;
-    }
+    let mut may_end = false;
+    let plain = rest.bytes().all(|byte| match byte {
+        b'/' => core::mem::take(&mut may_end),
+        b'.' | b' ' => {
+            may_end = false;
+            true
+        }
+        b':' | b'\\' | b'~' | ..0x20 | 0x7f.. => false,
+        _ => {
+            may_end = true;
+            true
+        }
+    });
     // So short a path cannot be too deep.
-    plain && previous == PLAIN && rest.len() < 2 * PATH_DEPTH
+    plain && may_end && rest.len() < 2 * PATH_DEPTH
 }
-
-/// What a byte means to [`is_plain`].
-#[expect(clippy::indexing_slicing, reason = "an index out of range fails the build")]
-const CLASSES: [u8; 256] = {
-    let mut classes = [OTHER; 256];
-    let mut byte = 0x20;
-    while byte < 0x7f {
-        classes[byte] = match byte {
-            0x2f => END,
-            0x2e | 0x20 => NOT_LAST,
-            0x3a | 0x5c | 0x7e => OTHER,
-            _ => PLAIN,
-        };
-        byte += 1;
-    }
-    classes
-};
-const PLAIN: u8 = 0;
-/// `/`.
-const END: u8 = 1;
-/// `.` and space.
-const NOT_LAST: u8 = 2;
-/// Not ASCII, a control, `:`, `\`, `~`.
-const OTHER: u8 = 3;
 
 /// The form in which file systems abbreviate long names: `GIT~1`, `PROGRA~1.TXT`.
 fn is_short_name(name: &str) -> bool {
@@ -206,7 +194,7 @@ fn is_short_name(name: &str) -> bool {
 
 /// `Default_Ignorable_Code_Point` of the Unicode Character Database
 /// (`DerivedCoreProperties.txt`, version 16).
-const fn is_default_ignorable(char: char) -> bool {
+pub(crate) const fn is_default_ignorable(char: char) -> bool {
     matches!(char,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'

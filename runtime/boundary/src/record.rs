@@ -1,116 +1,144 @@
-//! Records: one frame a decision, chained, written before anyone can act on it.
+//! Recording: a verdict is opened by the record of it, and by nothing else.
 //!
 //! Committing is the only way to open a [`Verdict`] and the only way to make an
 //! [`Authorized`], so that no permission and no refusal exists without its
-//! record. The format is `docs/abi.md`, "Record".
+//! record.
 //!
 //! # Invariants
 //! - I2: an [`Authorized`] is made in one place, from a verdict that all four
 //!   gates passed, after its record was taken.
-//! - I3: one decision record an attempt; if the sink fails, nothing is opened.
+//! - I3: one decision record an attempt; if it is not taken, nothing is opened.
 //!
 //! # Not here
-//! Where frames are kept (the board's sink). Reading a log back (`synapse-kernel`).
+//! What a record looks like, and where it is kept (`synapse-kernel`).
 
 use alloc::borrow::ToOwned;
-use alloc::vec::Vec;
+use core::net::IpAddr;
 
-use sha2::{Digest, Sha256};
 use synapse_abi::code::{self, Refusal};
-use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
-use synapse_abi::registry::{Egress, Harm, Primitive, Role};
+use synapse_abi::registry::{Harm, Primitive, Type};
 
-use crate::gates::{Facts, Finding, InScope, Verdict};
-use crate::label::{Integrity, Label};
+use crate::answer::{Said, State};
+use crate::gates::{Facts, Finding, InScope, Question, Verdict};
+use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
-use crate::scope::{Rights, Scope, Terms};
-use crate::sentence::{Argument, Call, Sentence};
-use crate::target::{Target, targets};
+use crate::scope::{Place, Rights, Scope, Terms};
+use crate::sentence::{Call, Sentence, Warrant};
+use crate::target::{Target, method, targets};
+use crate::url::Url;
+use crate::warrant::Warrants;
 
-/// Version of the format.
-pub const VERSION: u8 = 1;
-/// Bytes of a log's header: magic, version, run id.
-pub const HEADER: usize = 48;
-/// Bytes of a record's head.
-pub const HEAD: usize = 48;
-/// Bytes of a chain value.
-pub const CHAIN: usize = 32;
-/// How a log begins.
-pub const MAGIC: [u8; 12] = *b"SYNAPSE-LOG\0";
-/// What `cause` says when there is none, and `primitive` in a byte.
-pub const NONE: u64 = u64::MAX;
-
-synapse_abi::numbered! {
-    /// What a record is about.
-    pub enum Kind: u8 {
-        /// One attempt: permitted or refused.
-        Decision = 1,
-        /// What an executed call came to.
-        Outcome = 2,
-        /// A task began.
-        TaskStart = 3,
-        /// A turn began.
-        TurnStart = 4,
-        /// A turn ended.
-        TurnEnd = 5,
-        /// The human answered a question.
-        Answer = 6,
-        /// The run ended as it should.
-        RunEnd = 7,
-    }
-}
-
-/// Tags of a tail's fields.
-pub mod tag {
-    /// The sentence, long contents cut.
-    pub const SENTENCE: u8 = 1;
-    /// Normal targets, where they differ from what the sentence says.
-    pub const TARGET: u8 = 2;
-    /// Number and digest of each held value that was resolved.
-    pub const HELD: u8 = 3;
-    /// Records that explain the label.
-    pub const ORIGINS: u8 = 4;
-    /// Length, digest and first bytes of what is no sentence.
-    pub const MALFORMED: u8 = 5;
-    /// Reply length and, where due, digest.
-    pub const OUTCOME: u8 = 6;
-    /// JSON text of a start record.
-    pub const TEXT: u8 = 7;
-}
-
-/// When a record must be on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Within 100 ms and at the end of the turn.
-    Soon,
-    /// Handed to the operating system before the append returns.
-    Written,
-    /// On the disk before the append returns.
-    Synced,
-}
-
-/// Where frames go: a port of the board. An append that returns `Ok` has met
-/// the durability it was asked for.
-pub trait Sink: Send {
-    /// Appends one frame.
+/// What keeps the records of a run.
+pub trait Recorder {
+    /// Takes one record, `now` in milliseconds since 1970: its number.
     ///
     /// # Errors
-    /// [`SinkFailed`]; the run can write no more records.
-    fn append(&mut self, frame: &[u8], durability: Durability) -> Result<(), SinkFailed>;
+    /// It was not taken, and none will be after it.
+    fn record(
+        &mut self,
+        entry: &Entry<'_>,
+        facts: &impl Facts,
+        now: u64,
+    ) -> Result<u64, SinkFailed>;
+
+    /// Takes the record of a question's answer, and where it was heard.
+    ///
+    /// # Errors
+    /// As of [`Recorder::record`].
+    fn answered(
+        &mut self,
+        question: &Question<'_>,
+        heard: (Said, &str),
+        now: u64,
+    ) -> Result<u64, SinkFailed>;
 }
 
-/// The sink took no record: nothing may happen.
+/// The record was not taken: nothing may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SinkFailed;
 
-/// The one log of a run.
-#[derive(Debug)]
-pub struct Log<S> {
-    sink: S,
-    chain: [u8; CHAIN],
-    next: u64,
-    failed: bool,
-    frame: Vec<u8>,
+/// What the record of one decision has to tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// The task's number.
+    pub task: u64,
+    /// What the task submitted.
+    pub raw: &'a [u8],
+    /// The primitive that it names; `None` where it is no sentence.
+    pub primitive: Option<Primitive>,
+    /// The call that it is; `None` for a warrant too.
+    pub call: Option<&'a Call<'a>>,
+    /// The call's targets that are normal, in order.
+    pub targets: &'a [Option<Target<'a>>],
+    /// What was answered; `None` for a permission.
+    pub refusal: Option<Refusal>,
+    /// What it was justified by.
+    pub justification: Label,
+    /// The record that it rests on.
+    pub cause: Option<u64>,
+}
+
+/// Has the one record of a decision taken, then opens it.
+///
+/// # Errors
+/// There is no record: the verdict is gone and nothing may be done.
+pub fn commit<'s>(
+    mut verdict: Verdict<'s>,
+    log: &mut impl Recorder,
+    warrants: &mut Warrants,
+    facts: &impl Facts,
+    now: u64,
+) -> Result<Opened<'s>, SinkFailed> {
+    verdict.finding = warrants.still(verdict.finding, verdict.cause);
+    let Verdict { raw, task, justification, cause, .. } = verdict;
+    let named;
+    let targets = match &verdict.finding {
+        Finding::Passed(_, passed) => &passed.targets[..],
+        Finding::Refused(Sentence::Call(call), _) => {
+            named = targets(&call.asked, facts).map(|target| target.and_then(Result::ok));
+            &named
+        }
+        Finding::Minted(..)
+        | Finding::Refused(Sentence::Warrant(_), _)
+        | Finding::Unreadable(_) => &[],
+    };
+    let (primitive, call, refusal) = (verdict.primitive(), verdict.call(), verdict.refusal());
+    let entry = Entry { task, raw, primitive, call, targets, refusal, justification, cause };
+    let record = log.record(&entry, facts, now)?;
+    let refused = |refusal, label| Opened::Refused(Refused { refusal, label, record });
+    Ok(match verdict.finding {
+        Finding::Passed(call, passed) => {
+            warrants.spend(cause);
+            Opened::Permitted(Authorized { call, passed, record, justification, cause })
+        }
+        Finding::Minted(_, mint) => {
+            warrants.add(*mint, record);
+            Opened::Minted(record)
+        }
+        Finding::Unreadable(refusal) => refused(refusal, Label::SYSTEM),
+        Finding::Refused(sentence, refusal) => {
+            // What the table says is the kernel's own; the rest may have
+            // depended on a value that the sentence names.
+            let named = sentence.asked().held().next().is_some();
+            let depends = named && code::gate(refusal.number()) != Some(2);
+            let label = match sentence {
+                Sentence::Call(_) if depends => justification,
+                // Whether a line names a path depends on what files there are.
+                Sentence::Warrant(warrant) if names(refusal, &warrant) => {
+                    Label { secrecy: Secrecy::FILES, ..Label::SYSTEM }
+                }
+                Sentence::Call(_) | Sentence::Warrant(_) => Label::SYSTEM,
+            };
+            refused(refusal, label)
+        }
+    })
+}
+
+/// Whether a refusal of a warrant depends on the names of files.
+fn names(refusal: Refusal, warrant: &Warrant<'_>) -> bool {
+    let row = warrant.asked.primitive.row();
+    let is_path = row.arguments.first().is_some_and(|argument| argument.ty == Type::Path);
+    is_path && matches!(refusal, Refusal::NotCited | Refusal::Spent)
 }
 
 /// A verdict after its record.
@@ -119,6 +147,8 @@ pub struct Log<S> {
 pub enum Opened<'s> {
     /// May be executed, once.
     Permitted(Authorized<'s>),
+    /// A warrant of this record may be used from now on.
+    Minted(u64),
     /// A gate said no.
     Refused(Refused),
 }
@@ -160,6 +190,7 @@ pub struct Authorized<'s> {
     passed: InScope<'s>,
     record: u64,
     justification: Label,
+    cause: Option<u64>,
 }
 
 impl<'s> Authorized<'s> {
@@ -181,13 +212,39 @@ impl<'s> Authorized<'s> {
         self.justification
     }
 
+    /// Its first or second target.
+    #[must_use]
+    pub fn target(&self, index: usize) -> Option<&Target<'s>> {
+        self.passed.targets.get(index)?.as_ref()
+    }
+
     /// Its first or second target, if that is a path.
     #[must_use]
     pub fn path(&self, index: usize) -> Option<&NormalPath<'s>> {
-        match self.passed.targets.get(index)?.as_ref()? {
+        match self.target(index)? {
             Target::Path(path) => Some(path),
             Target::Url(_) | Target::Host(_) | Target::Port(_) | Target::Name(_) => None,
         }
+    }
+
+    /// Its target, if that is a URL.
+    #[must_use]
+    pub fn url(&self) -> Option<Url<'_>> {
+        match &self.passed.targets {
+            [Some(Target::Url(url)), _] => Url::parse(url).ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether its URL's host may be connected to at this address, which then has
+    /// these compartments. What gate 3 let pass because the host is cleared for it,
+    /// the address must be cleared for too.
+    #[must_use]
+    pub fn reaches(&self, address: IpAddr) -> Option<Secrecy> {
+        let place = Place::of(&self.url()?, method(self.call.primitive()));
+        let terms = self.passed.scope.check_resolved(address, &place).ok()?;
+        let relied = self.justification.secrecy.meet(self.passed.terms.clear);
+        relied.is_within(terms.clear).then_some(terms.own)
     }
 
     /// What the entries that cover its target say.
@@ -202,6 +259,18 @@ impl<'s> Authorized<'s> {
         self.passed.room
     }
 
+    /// The warrant or the answer that it rests on, where it needed one.
+    #[must_use]
+    pub const fn cause(&self) -> Option<u64> {
+        self.cause
+    }
+
+    /// What must stand at its first path still, for a call that was confirmed.
+    #[must_use]
+    pub const fn expects(&self) -> Option<State> {
+        self.passed.expects
+    }
+
     /// Whether a path found below a target is covered too: a move or a removal
     /// of a directory is one of all that is in it.
     #[must_use]
@@ -209,7 +278,10 @@ impl<'s> Authorized<'s> {
         NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
             let tainted = self.justification.integrity == Integrity::Ingested;
             let harmful = self.call.primitive().row().harm != Harm::None;
-            let protected = tainted && harmful && crate::protected::is_protected(&path);
+            // Who confirmed a removal saw the tree that it takes.
+            let sworn =
+                self.passed.expects.is_some() && self.call.primitive() == Primitive::FsDelete;
+            let protected = tainted && harmful && !sworn && crate::protected::is_protected(&path);
             self.passed.scope.check(&path, rights).is_ok() && !protected
         })
     }
@@ -218,277 +290,5 @@ impl<'s> Authorized<'s> {
     #[must_use]
     pub const fn scope(&self) -> &'s Scope {
         self.passed.scope
-    }
-}
-
-/// Head fields of a record, and the tail of one that is no decision.
-#[derive(Clone, Copy, Debug)]
-pub struct Event<'a> {
-    /// What it is about.
-    pub kind: Kind,
-    /// The task's number.
-    pub task: u64,
-    /// Which primitive, for an outcome.
-    pub primitive: Option<Primitive>,
-    /// A fault's or the guest's code; 0 for none.
-    pub code: u16,
-    /// The label of what it is about.
-    pub label: Label,
-    /// The record that it answers.
-    pub cause: Option<u64>,
-    /// Its one tail field.
-    pub tail: Option<(u8, &'a [u8])>,
-    /// When it must be on disk.
-    pub durability: Durability,
-}
-
-impl<S: Sink> Log<S> {
-    /// Begins a log: the sink's first bytes are the header.
-    ///
-    /// # Errors
-    /// The sink took nothing.
-    pub fn begin(mut sink: S, run: [u8; 32]) -> Result<Self, SinkFailed> {
-        let header = header(run);
-        sink.append(&header, Durability::Written)?;
-        let chain = Sha256::digest(header).into();
-        Ok(Self { sink, chain, next: 0, failed: false, frame: Vec::new() })
-    }
-
-    /// The number of the next record.
-    #[must_use]
-    pub const fn next(&self) -> u64 {
-        self.next
-    }
-
-    /// The sink, to ask it what it alone knows.
-    pub const fn sink(&mut self) -> &mut S {
-        &mut self.sink
-    }
-
-    /// Writes the one record of a decision, then opens it. `now` is in
-    /// milliseconds since 1970.
-    ///
-    /// # Errors
-    /// The sink failed: the verdict is gone and nothing may be done.
-    pub fn commit<'s>(
-        &mut self,
-        verdict: Verdict<'s>,
-        facts: &impl Facts,
-        now: u64,
-    ) -> Result<Opened<'s>, SinkFailed> {
-        let (primitive, refusal) = (verdict.primitive(), verdict.refusal());
-        let durability = match (refusal, primitive.map(Primitive::row)) {
-            (None, Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
-            (None, Some(row)) if row.egress != Egress::Never => Durability::Written,
-            _ => Durability::Soon,
-        };
-        let justification = verdict.justification;
-        let event = Event {
-            kind: Kind::Decision,
-            task: verdict.task,
-            primitive,
-            code: refusal.map_or(0, Refusal::number),
-            label: justification,
-            cause: None,
-            tail: None,
-            durability,
-        };
-        let held = u8::from(verdict.call().is_some_and(Call::hold));
-        let mut frame = self.head(&event, held, now);
-        decision_tail(&mut frame, &verdict, facts);
-        let record = self.seal(frame, durability)?;
-        let refused = |refusal, label| Opened::Refused(Refused { refusal, label, record });
-        Ok(match verdict.finding {
-            Finding::Passed(call, passed) => {
-                Opened::Permitted(Authorized { call, passed, record, justification })
-            }
-            Finding::Unreadable(refusal) => refused(refusal, Label::SYSTEM),
-            Finding::Refused(sentence, refusal) => {
-                // What the table says is the kernel's own; the rest may have
-                // depended on a value that the sentence names.
-                let named = sentence.asked().held().next().is_some();
-                let depends = named && code::gate(refusal.number()) != Some(2);
-                refused(refusal, if depends { justification } else { Label::SYSTEM })
-            }
-        })
-    }
-
-    /// Writes a record that decides nothing: a start, an end, an outcome.
-    ///
-    /// # Errors
-    /// The sink failed.
-    pub fn note(&mut self, event: &Event<'_>, now: u64) -> Result<u64, SinkFailed> {
-        let mut frame = self.head(event, 0, now);
-        if let Some((tag, bytes)) = event.tail {
-            field(&mut frame, tag, |out| out.extend_from_slice(bytes));
-        }
-        self.seal(frame, event.durability)
-    }
-
-    /// The frame with four bytes for the length, and the head.
-    fn head(&mut self, event: &Event<'_>, held: u8, now: u64) -> Vec<u8> {
-        let row = event.primitive.map(Primitive::row);
-        let destructive = row.is_some_and(|row| row.harm == Harm::Destructive);
-        let egress = row.is_some_and(|row| row.egress != Egress::Never);
-        let class = u8::from(destructive) | u8::from(egress) << 1 | held << 2;
-        let mut frame = core::mem::take(&mut self.frame);
-        frame.clear();
-        frame.extend_from_slice(&[0; 4]);
-        frame.extend_from_slice(&[
-            VERSION,
-            event.kind.number(),
-            event.primitive.map_or(u8::MAX, Primitive::id),
-            code::gate(event.code).unwrap_or(0),
-        ]);
-        frame.extend_from_slice(&event.code.to_le_bytes());
-        frame.extend_from_slice(&[event.label.integrity.mark().number(), class]);
-        let (secrecy, cause) = (event.label.secrecy.bits(), event.cause.unwrap_or(NONE));
-        for number in [self.next, now, event.task, secrecy, cause] {
-            frame.extend_from_slice(&number.to_le_bytes());
-        }
-        frame
-    }
-
-    fn seal(&mut self, mut frame: Vec<u8>, durability: Durability) -> Result<u64, SinkFailed> {
-        let body = frame.get(4..).unwrap_or_default();
-        let length = u32::try_from(body.len()).map_err(|_| SinkFailed)?;
-        let mut hash = Sha256::new();
-        hash.update(self.chain);
-        hash.update(body);
-        let chain: [u8; CHAIN] = hash.finalize().into();
-        if let Some(prefix) = frame.first_chunk_mut::<4>() {
-            *prefix = length.to_le_bytes();
-        }
-        frame.extend_from_slice(&chain);
-        let after = self.next.checked_add(1).ok_or(SinkFailed)?;
-        if self.failed || frame.len() > RECORD || self.sink.append(&frame, durability).is_err() {
-            self.failed = true;
-            return Err(SinkFailed);
-        }
-        let record = core::mem::replace(&mut self.next, after);
-        self.chain = chain;
-        self.frame = frame;
-        Ok(record)
-    }
-}
-
-/// The first bytes of a log.
-pub(crate) fn header(run: [u8; 32]) -> [u8; HEADER] {
-    let mut header = [0; HEADER];
-    let version = u32::from(VERSION).to_le_bytes();
-    let parts = MAGIC.iter().chain(&version).chain(&run);
-    header.iter_mut().zip(parts).for_each(|(slot, byte)| *slot = *byte);
-    header
-}
-
-fn field(frame: &mut Vec<u8>, tag: u8, write: impl FnOnce(&mut Vec<u8>)) {
-    frame.extend_from_slice(&[tag, 0, 0, 0, 0]);
-    let start = frame.len();
-    write(frame);
-    let length = u32::try_from(frame.len().saturating_sub(start)).unwrap_or(u32::MAX);
-    let at = start.saturating_sub(4)..start;
-    if let Some(slot) = frame.get_mut(at) {
-        slot.copy_from_slice(&length.to_le_bytes());
-    }
-}
-
-fn decision_tail(frame: &mut Vec<u8>, verdict: &Verdict<'_>, facts: &impl Facts) {
-    match &verdict.finding {
-        Finding::Unreadable(_) => field(frame, tag::MALFORMED, |out| malformed(out, verdict.raw)),
-        Finding::Refused(Sentence::Warrant(warrant), _) => {
-            field(frame, tag::SENTENCE, |out| out.extend_from_slice(warrant.asked.raw.as_bytes()));
-        }
-        Finding::Refused(Sentence::Call(call), _) => {
-            let targets = targets(call, facts).map(|target| target.and_then(Result::ok));
-            call_tail(frame, call, &targets, facts);
-        }
-        Finding::Passed(call, passed) => call_tail(frame, call, &passed.targets, facts),
-    }
-    if verdict.justification.origin.records().next().is_some() {
-        field(frame, tag::ORIGINS, |out| {
-            for record in verdict.justification.origin.records() {
-                out.extend_from_slice(&record.to_le_bytes());
-            }
-        });
-    }
-}
-
-fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
-    let length = u64::try_from(raw.len()).unwrap_or(u64::MAX);
-    out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(&Sha256::digest(raw.get(..SENTENCE).unwrap_or(raw)));
-    out.extend_from_slice(raw.get(..RECORD_CONTENT).unwrap_or(raw));
-}
-
-fn call_tail(
-    frame: &mut Vec<u8>,
-    call: &Call<'_>,
-    targets: &[Option<Target<'_>>],
-    facts: &impl Facts,
-) {
-    field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
-    let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
-    let differs = named.zip(targets).any(|((_, value), target)| {
-        let target = target.as_ref().and_then(Target::text);
-        let literal = |target| matches!(value, Argument::Text(text) if text.raw() == target);
-        target.is_some_and(|target| !literal(target))
-    });
-    if differs {
-        field(frame, tag::TARGET, |out| {
-            for (index, target) in targets.iter().flatten().filter_map(Target::text).enumerate() {
-                if index > 0 {
-                    out.push(0);
-                }
-                out.extend_from_slice(target.as_bytes());
-            }
-        });
-    }
-    if call.held().next().is_some() {
-        field(frame, tag::HELD, |out| {
-            for number in call.held() {
-                if let Some(held) = facts.held(number) {
-                    out.extend_from_slice(&number.to_le_bytes());
-                    out.extend_from_slice(&held.digest);
-                }
-            }
-        });
-    }
-}
-
-/// The sentence with each long content replaced by its length and digest.
-fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
-    let raw = call.raw();
-    let mut from = 0usize;
-    for (index, (argument, _)) in call.arguments().enumerate() {
-        let content = call.span(index);
-        if argument.role != Role::Content || content.len() <= RECORD_CONTENT {
-            continue;
-        }
-        let at = call.range(index);
-        out.extend_from_slice(raw.as_bytes().get(from..at.start).unwrap_or_default());
-        cut(out, content.as_bytes());
-        from = at.end;
-    }
-    out.extend_from_slice(raw.as_bytes().get(from..).unwrap_or_default());
-}
-
-fn cut(out: &mut Vec<u8>, content: &[u8]) {
-    use core::fmt::Write;
-    let mut out = Bytes(out);
-    // Writing to a vector cannot fail.
-    let _ = write!(out, "{{\"$cut\":[{},\"", content.len());
-    for byte in Sha256::digest(content) {
-        let _ = write!(out, "{byte:02x}");
-    }
-    let _ = out.write_str("\"]}");
-}
-
-/// Writes text at the end of bytes.
-struct Bytes<'a>(&'a mut Vec<u8>);
-
-impl core::fmt::Write for Bytes<'_> {
-    fn write_str(&mut self, text: &str) -> core::fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
     }
 }

@@ -27,7 +27,7 @@ use crate::path::{NormalPath, fold};
 pub use net::{HostPattern, Method, Net, Network, Place, Terms};
 use net::{Nets, Rule};
 pub use pattern::{BadPattern, Pattern, Reach};
-use pattern::{Named, Node, Walk, exactly};
+use pattern::{Named, Node, Walk};
 pub use tools::{Decimal, Effect, Limit, Tool};
 
 /// Everything a grant lets its task name, ready to be looked up.
@@ -45,7 +45,7 @@ pub struct Scope {
 impl Scope {
     /// Adds an allow entry.
     pub fn allow(&mut self, pattern: &Pattern, rights: Rights) {
-        self.allow.insert(pattern, |at| *at = at.and(rights), exactly);
+        self.allow.insert(pattern, |at| *at = at.and(rights), |name| name.into());
     }
 
     /// Adds a deny entry for what a pattern covers and all below it.

@@ -12,7 +12,7 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
-use core::ops::Range;
+use core::ops::{Deref, Range};
 
 use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
 
@@ -58,7 +58,7 @@ pub struct Warrant<'s> {
 
 /// What calls and warrants have in common.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked<'s> {
+pub struct Asked<'s> {
     pub(crate) raw: &'s str,
     pub(crate) primitive: Primitive,
     pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
@@ -94,53 +94,19 @@ pub enum Argument<'s> {
     Prompt(&'s str),
 }
 
-impl<'s> Call<'s> {
-    /// Which primitive.
-    #[must_use]
-    pub fn primitive(&self) -> Primitive {
-        self.asked.primitive
-    }
-
+impl Call<'_> {
     /// Whether the reply stays with the kernel.
     #[must_use]
     pub fn hold(&self) -> bool {
         self.hold
     }
+}
 
-    /// The argument at this place of the primitive's row; `Absent` past its end.
-    #[must_use]
-    pub fn argument(&self, place: usize) -> Argument<'s> {
-        self.asked.argument(place)
-    }
+impl<'s> Deref for Call<'s> {
+    type Target = Asked<'s>;
 
-    /// Every argument beside its row of the registry.
-    pub fn arguments(&self) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> {
-        self.asked.arguments()
-    }
-
-    /// The number of every held value named anywhere in the sentence.
-    #[must_use]
-    pub fn held(&self) -> Held<'s> {
-        self.asked.held()
-    }
-
-    /// The sentence.
-    #[must_use]
-    pub fn raw(&self) -> &'s str {
-        self.asked.raw
-    }
-
-    /// The JSON value of the argument at this place, as it stands.
-    #[must_use]
-    pub fn span(&self, place: usize) -> &'s str {
-        self.asked.raw.get(self.range(place)).unwrap_or_default()
-    }
-
-    /// Where in the sentence that JSON value stands; empty past the end.
-    #[must_use]
-    pub fn range(&self, place: usize) -> Range<usize> {
-        let (start, end) = self.asked.ranges.get(place).copied().unwrap_or_default();
-        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
+    fn deref(&self) -> &Asked<'s> {
+        &self.asked
     }
 }
 
@@ -153,18 +119,48 @@ impl Warrant<'_> {
 }
 
 impl<'s> Asked<'s> {
-    fn argument(&self, place: usize) -> Argument<'s> {
+    /// Which primitive.
+    #[must_use]
+    pub fn primitive(&self) -> Primitive {
+        self.primitive
+    }
+
+    /// The argument at this place of the primitive's row; `Absent` past its end.
+    #[must_use]
+    pub fn argument(&self, place: usize) -> Argument<'s> {
         self.arguments.get(place).copied().unwrap_or(Argument::Absent)
     }
 
-    pub(crate) fn held(&self) -> Held<'s> {
-        Held { rest: self.raw, left: self.held }
-    }
-
-    pub(crate) fn arguments(
+    /// Every argument beside its row of the registry.
+    pub fn arguments(
         &self,
     ) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> + use<'s> {
         self.primitive.row().arguments.iter().zip(self.arguments)
+    }
+
+    /// The number of every held value named anywhere in the sentence.
+    #[must_use]
+    pub fn held(&self) -> Held<'s> {
+        Held { rest: self.raw, left: self.held }
+    }
+
+    /// The sentence.
+    #[must_use]
+    pub fn raw(&self) -> &'s str {
+        self.raw
+    }
+
+    /// The JSON value of the argument at this place, as it stands.
+    #[must_use]
+    pub fn span(&self, place: usize) -> &'s str {
+        self.raw.get(self.range(place)).unwrap_or_default()
+    }
+
+    /// Where in the sentence that JSON value stands; empty past the end.
+    #[must_use]
+    pub fn range(&self, place: usize) -> Range<usize> {
+        let (start, end) = self.ranges.get(place).copied().unwrap_or_default();
+        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
     }
 }
 
@@ -176,6 +172,13 @@ impl<'s> Asked<'s> {
 pub struct Held<'s> {
     rest: &'s str,
     left: u8,
+}
+
+impl<'s> Held<'s> {
+    /// Those that a part of a sentence names.
+    pub(crate) fn within(part: &'s str) -> Self {
+        Self { rest: part, left: u8::MAX }
+    }
 }
 
 impl Iterator for Held<'_> {
@@ -193,6 +196,11 @@ impl Iterator for Held<'_> {
             }
         }
     }
+}
+
+/// The number of the held value that a Json value is.
+pub(crate) fn reference(value: &str) -> Option<u64> {
+    value.strip_prefix("{\"$held\":")?.strip_suffix('}')?.parse().ok()
 }
 
 /// A literal string, as it stands between its quotes.
@@ -242,9 +250,13 @@ pub struct Content<'s>(pub(crate) &'s str);
 
 impl<'s> Content<'s> {
     /// Its pieces in order.
-    #[must_use]
-    pub fn pieces(self) -> Pieces<'s> {
-        Pieces(Parser::new(self.0.strip_prefix("{\"parts\":[").unwrap_or(self.0)))
+    pub fn pieces(self) -> impl Iterator<Item = Piece<'s>> {
+        let mut parser = Parser::new(self.0.strip_prefix("{\"parts\":[").unwrap_or(self.0));
+        core::iter::from_fn(move || {
+            let piece = parser.piece().ok();
+            parser.take(",");
+            piece
+        })
     }
 }
 
@@ -255,18 +267,4 @@ pub enum Piece<'s> {
     Text(Text<'s>),
     /// A held value.
     Held(u64),
-}
-
-/// The pieces of a Content.
-#[derive(Clone, Debug)]
-pub struct Pieces<'s>(Parser<'s>);
-
-impl<'s> Iterator for Pieces<'s> {
-    type Item = Piece<'s>;
-
-    fn next(&mut self) -> Option<Piece<'s>> {
-        let piece = self.0.piece().ok();
-        self.0.take(",");
-        piece
-    }
 }

@@ -20,7 +20,7 @@ use crate::gates::Facts;
 use crate::parse::well_formed;
 use crate::path::NormalPath;
 use crate::scope::{Method, Place, Scope, Terms, Tool};
-use crate::sentence::{Argument, Call};
+use crate::sentence::{Argument, Asked};
 use crate::url::{Host, Url};
 
 /// What a call acts upon, in the form that gate 4 compares.
@@ -39,8 +39,22 @@ pub enum Target<'s> {
 }
 
 impl Target<'_> {
+    /// The same target, independent of the sentence it stood in.
+    #[must_use]
+    pub fn owned(&self) -> Target<'static> {
+        let text = |text: &Cow<'_, str>| Cow::Owned(text.clone().into_owned());
+        match self {
+            Self::Path(path) => Target::Path(path.clone().into_owned()),
+            Self::Url(url) => Target::Url(text(url)),
+            Self::Host(host) => Target::Host(text(host)),
+            Self::Port(port) => Target::Port(*port),
+            Self::Name(name) => Target::Name(text(name)),
+        }
+    }
+
     /// It as a text, for the record.
-    pub(crate) fn text(&self) -> Option<&str> {
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
         match self {
             Self::Path(path) => Some(path.as_str()),
             Self::Url(text) | Self::Host(text) | Self::Name(text) => Some(text),
@@ -55,12 +69,14 @@ pub(crate) const TARGETS: usize = 2;
 /// The targets of a call, normal or with their defect.
 pub(crate) type Targets<'s> = [Option<Result<Target<'s>, Refusal>>; TARGETS];
 
-/// The targets that a call names. A held one is resolved here.
-pub(crate) fn targets<'s>(call: &Call<'s>, facts: &impl Facts) -> Targets<'s> {
+/// The targets that a sentence names. A held one is resolved here, a selector when
+/// its warrant is used.
+pub(crate) fn targets<'s>(asked: &Asked<'s>, facts: &impl Facts) -> Targets<'s> {
     let mut found = [const { None }; TARGETS];
-    let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
+    let named = asked.arguments().filter(|(argument, _)| argument.role == Role::Target);
     for (slot, (argument, value)) in found.iter_mut().zip(named) {
-        *slot = Some(target(argument.ty, value, facts));
+        let selects = matches!(value, Argument::Selector(_));
+        *slot = (!selects).then(|| target(argument.ty, value, facts));
     }
     found
 }
@@ -93,8 +109,8 @@ fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Targe
 }
 
 /// What the entries that cover a call say; `None` where none does.
-pub(crate) fn terms(call: &Call<'_>, targets: &Targets<'_>, scope: &Scope) -> Option<Terms> {
-    let net = || scope.check_net(&place(call, targets).ok()?).ok();
+pub(crate) fn terms(primitive: Primitive, targets: &Targets<'_>, scope: &Scope) -> Option<Terms> {
+    let net = || scope.check_net(&place(primitive, targets).ok()?).ok();
     entry(targets, scope).map_or_else(net, |tool| Some(tool.terms))
 }
 
@@ -106,14 +122,18 @@ pub(crate) fn entry<'a>(targets: &Targets<'_>, scope: &'a Scope) -> Option<&'a T
     }
 }
 
+/// How a primitive that names a URL uses the network.
+pub(crate) fn method(primitive: Primitive) -> Method {
+    if primitive == Primitive::NetHttpPost { Method::Post } else { Method::Get }
+}
+
 /// Where on the network a call goes.
-pub(crate) fn place<'a>(call: &Call<'_>, targets: &'a Targets<'_>) -> Result<Place<'a>, Refusal> {
+pub(crate) fn place<'a>(
+    primitive: Primitive,
+    targets: &'a Targets<'_>,
+) -> Result<Place<'a>, Refusal> {
     match targets {
-        [Some(Ok(Target::Url(url))), None] => {
-            let post = call.primitive() == Primitive::NetHttpPost;
-            let method = if post { Method::Post } else { Method::Get };
-            Ok(Place::of(&Url::parse(url)?, method))
-        }
+        [Some(Ok(Target::Url(url))), None] => Ok(Place::of(&Url::parse(url)?, method(primitive))),
         [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
             Ok(Place { host: Host::parse(host)?, port: *port, method: Method::Listen, path: None })
         }

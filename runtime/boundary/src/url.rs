@@ -12,7 +12,8 @@
 //! Which hosts are granted, which addresses are reachable (gate 4); making a URL
 //! canonical (outside the door).
 
-use core::fmt::{self, Write};
+use alloc::format;
+use alloc::string::ToString;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 use synapse_abi::code::Refusal;
@@ -171,22 +172,11 @@ fn is_label(label: &str) -> bool {
 fn v6(text: &str) -> Option<Ipv6Addr> {
     let address: Ipv6Addr = text.parse().ok()?;
     let [.., high, low] = address.segments();
-    let mut expected = Expected(text);
-    match address.to_ipv4_mapped() {
-        Some(_) => write!(expected, "::ffff:{high:x}:{low:x}").ok()?,
-        None => write!(expected, "{address}").ok()?,
-    }
-    expected.0.is_empty().then_some(address)
-}
-
-/// Compares what is written with what was expected.
-struct Expected<'a>(&'a str);
-
-impl Write for Expected<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.0 = self.0.strip_prefix(text).ok_or(fmt::Error)?;
-        Ok(())
-    }
+    let written = match address.to_ipv4_mapped() {
+        Some(_) => format!("::ffff:{high:x}:{low:x}"),
+        None => address.to_string(),
+    };
+    (written == text).then_some(address)
 }
 
 /// A port that is not the scheme's own, 1 to 65535.
@@ -198,18 +188,14 @@ fn port_number(digits: &str, scheme: Scheme) -> Option<u16> {
 /// Whether a path segment or a query holds only what needs no escape, `extra`,
 /// and escapes in upper case.
 fn spelled(text: &str, extra: &str) -> bool {
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let sound = match byte {
-            b'%' => bytes.next().is_some_and(is_hex) && bytes.next().is_some_and(is_hex),
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => true,
-            other => b"-._~!$&'()*+,;=".contains(&other) || extra.as_bytes().contains(&other),
-        };
-        if !sound {
-            return false;
-        }
-    }
-    true
+    let plain = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || b"-._~!$&'()*+,;=".contains(byte)
+            || extra.as_bytes().contains(byte)
+    };
+    let mut pieces = text.as_bytes().split(|byte| *byte == b'%');
+    let escape = |piece: &[u8]| matches!(piece, [high, low, rest @ ..] if is_hex(*high) && is_hex(*low) && rest.iter().all(plain));
+    pieces.next().is_some_and(|first| first.iter().all(plain)) && pieces.all(escape)
 }
 
 fn is_hex(byte: u8) -> bool {

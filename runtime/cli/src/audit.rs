@@ -13,8 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
-use synapse_boundary::record::Kind;
 use synapse_host::{log, render};
+use synapse_kernel::record::Kind;
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_kernel::words;
 
@@ -255,6 +255,10 @@ pub(crate) fn object(record: &Record<'_>) -> Value {
         "egress": record.class & 2 != 0,
         "held": record.class & 4 != 0,
         "cause": record.cause,
+        "answer": words::answer(record).map(|(said, console)| json!({
+            "said": words::said_word(said),
+            "console": String::from_utf8_lossy(console),
+        })),
     })
 }
 

@@ -62,7 +62,7 @@ impl Cancel {
 }
 
 /// The live run that a person means.
-fn find(live: Vec<Holder>, wanted: &Path) -> Result<Holder, String> {
+pub(crate) fn find(live: Vec<Holder>, wanted: &Path) -> Result<Holder, String> {
     let name = wanted.file_name().unwrap_or_default();
     let mut runs = live.into_iter().rev().filter(|holder| holder.purpose == Purpose::Run);
     runs.find(|holder| name == "latest" || name == holder.run.as_str()).ok_or_else(|| {

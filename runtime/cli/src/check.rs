@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 use synapse_boundary::{
-    Facts, Findings, Held, Integrity, Label, Mark, NormalPath, Origin, Request, Secrecy, Table,
-    examine,
+    Facts, Findings, Held, Integrity, Label, Mark, Names, NormalPath, Origin, Request, Secrecy,
+    Table, Warrants, examine,
 };
 use synapse_kernel::grant::Grant;
 use synapse_kernel::{explain, words};
@@ -80,7 +80,15 @@ fn find(grant: &Grant, sentence: &[u8], integrity: Integrity) -> Findings {
     };
     let mark = Mark::new(Label::new(integrity, secrecy, Origin::NONE));
     let (table, scope) = (Table::new(grant.granted), &grant.scope);
-    let request = Request { task: 0, mark: &mark, table: &table, scope, calls_left: grant.calls };
+    let request = Request {
+        task: 0,
+        mark: &mark,
+        table: &table,
+        scope,
+        calls_left: grant.calls,
+        warrants: &Warrants::default(),
+        lines: &[],
+    };
     examine(request, &Nothing, sentence)
 }
 
@@ -136,6 +144,8 @@ fn read_sentence() -> Result<Vec<u8>, String> {
 
 /// A world that holds nothing and has room.
 struct Nothing;
+
+impl Names for Nothing {}
 
 impl Facts for Nothing {
     fn held(&self, _: u64) -> Option<Held<'_>> {

@@ -17,7 +17,8 @@ use crate::output;
 /// Removes the logs and journals of runs that ended long ago.
 ///
 /// With its journal goes what a run displaced, also where it is kept in a folder:
-/// such a run can no longer be undone, audited or explained. What goes on stays,
+/// such a run can no longer be undone, audited or explained; the labels of files that
+/// were taken away in its time are forgotten. What goes on stays,
 /// and so does a run whose log is not as it was written: each is told.
 ///
 /// Exit codes: 0 done, also if nothing was old enough; 1 something could not be

@@ -11,16 +11,19 @@ mod bench;
 mod build;
 mod cancel;
 mod check;
+mod confirm;
 mod doctor;
 mod firmware;
 mod gc;
 mod grant;
+mod label;
 mod manual;
 mod mount;
 mod new;
 mod output;
 mod primitives;
 mod ps;
+mod redteam;
 mod run;
 mod undo;
 mod why;
@@ -44,6 +47,8 @@ fn main() -> ExitCode {
         Command::Undo(undo) => undo.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Ps(ps) => ps.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Cancel(cancel) => cancel.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Confirm(confirm) => confirm.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Label(label) => label.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Gc(gc) => gc.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Audit(audit) => read(audit.run()),
         Command::Why(why) => read(why.run().map(|()| ExitCode::SUCCESS)),
@@ -56,6 +61,7 @@ fn main() -> ExitCode {
             .run()
             .unwrap_or_else(|why| why.told().map_or(ExitCode::SUCCESS, |why| failed(&why, 1))),
         Command::Bench(bench) => done(bench.run()),
+        Command::Redteam(redteam) => redteam.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Doctor(doctor) => doctor.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Completions(completions) => done(completions.run(Synapse::command())),
         Command::Man(man) => done(man.run(Synapse::command())),
@@ -109,11 +115,14 @@ enum Command {
     Undo(undo::Undo),
     Ps(ps::Ps),
     Cancel(cancel::Cancel),
+    Confirm(confirm::Confirm),
     Gc(gc::Gc),
+    Label(label::Label),
     Grant(grant::Grant),
     Why(why::Why),
     Check(check::Check),
     Bench(bench::Bench),
+    Redteam(redteam::Redteam),
     Doctor(doctor::Doctor),
     Completions(manual::Completions),
     Man(manual::Man),

@@ -56,7 +56,12 @@ fn line(holder: &Holder) -> Result<String, String> {
             let plural = if status.calls == 1 { "call" } else { "calls" };
             let calls = words::grouped(status.calls);
             let ending = if status.cancelled { ", ending" } else { "" };
-            format!("{calls} {plural}{ending}, {}: {}", show(&status.agent), show(&status.task))
+            let asks = if status.question.is_some() { ", waits for `synapse confirm`" } else { "" };
+            format!(
+                "{calls} {plural}{ending}{asks}, {}: {}",
+                show(&status.agent),
+                show(&status.task)
+            )
         }
     };
     Ok(format!("{run}  process {pid}  since {since}  {what}"))
@@ -79,6 +84,7 @@ fn object(holder: &Holder) -> Result<serde_json::Value, String> {
         "task": status.as_ref().ok().map(|status| &status.task),
         "calls": status.as_ref().ok().map(|status| status.calls),
         "cancelled": status.as_ref().ok().map(|status| status.cancelled),
+        "question": status.as_ref().ok().and_then(|status| status.question),
     }))
 }
 

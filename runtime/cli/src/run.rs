@@ -9,13 +9,14 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
 use synapse_abi::code;
 use synapse_boundary::Integrity;
+use synapse_host::console::PATIENCE;
 use synapse_host::engine::Choice;
 use synapse_host::render::{self, Stream};
 use synapse_host::run::{self, MountOption, Options, Summary, Warning};
@@ -53,10 +54,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
 
-    /// What becomes of a call that only a person could allow. `deny` refuses
-    /// it, and is all there is: no call is ever asked about.
-    #[arg(long, value_name = "deny", default_value = "deny", value_parser = confirm)]
-    confirm: Confirm,
+    /// What becomes of a call that only a person can allow: after reading, what
+    /// cannot be taken back. By default it is asked about where standard input
+    /// and output are a terminal, else refused. With `ask` and no terminal a
+    /// question waits for `synapse confirm`, five minutes at most.
+    #[arg(long, value_enum)]
+    confirm: Option<Confirm>,
 
     /// What runs its code; both give the same decisions.
     #[arg(long, value_enum, default_value_t)]
@@ -72,20 +75,19 @@ pub(crate) struct Run {
     quiet: bool,
 }
 
-/// The door refuses by itself what nobody confirmed, so that there is nothing to
-/// hand on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, clap::ValueEnum)]
 enum Confirm {
+    /// Asks, here and through `synapse confirm`
+    Ask,
+    /// Refuses it
     Deny,
 }
 
-fn confirm(text: &str) -> Result<Confirm, String> {
-    match text {
-        "deny" => Ok(Confirm::Deny),
-        "ask" => Err("nobody can be asked yet: this version has no confirmations; \
-                      leave it out, or write deny"
-            .to_owned()),
-        _ => Err("the one answer there is, is deny".to_owned()),
+impl Confirm {
+    /// What is done where nothing was said.
+    fn usual() -> Self {
+        let seen = io::stdin().is_terminal() && io::stdout().is_terminal();
+        if seen { Self::Ask } else { Self::Deny }
     }
 }
 
@@ -101,7 +103,6 @@ enum Engine {
 impl Run {
     /// Runs to the end, and says how it went.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
-        let Confirm::Deny = self.confirm;
         let cancel = Arc::new(AtomicBool::new(false));
         watch_ctrl_c(Arc::clone(&cancel))
             .map_err(|why| format!("Ctrl-C cannot be watched for: {why}\ntry again"))?;
@@ -117,6 +118,11 @@ impl Run {
             screen: render::Terminal::new(if self.json { Stream::Error } else { Stream::Output }),
             warn: warner(self.json, self.quiet),
             report: reporter(self.json, self.quiet),
+            confirm: match self.confirm.unwrap_or_else(Confirm::usual) {
+                Confirm::Ask => run::Confirm::Ask,
+                Confirm::Deny => run::Confirm::Deny,
+            },
+            patience: PATIENCE,
             cancel: Arc::clone(&cancel),
         })
         .map_err(|why| why.to_string())?;
@@ -193,6 +199,7 @@ fn call(crossing: &Crossing<'_>) -> Value {
             Integrity::Ingested => "ingested",
         },
         "held": crossing.held,
+        "warrant": crossing.warrant,
     })
 }
 
@@ -213,6 +220,9 @@ fn tell(summary: &Summary, cancelled: bool) -> io::Result<()> {
     );
     let dir = render::escape(summary.run_dir.as_os_str().as_encoded_bytes());
     eprintln!("run directory: {dir}");
+    if let Some(why) = &summary.unkept {
+        eprintln!("warning: {}", render::escape(why));
+    }
     eprintln!("read it:  synapse audit show latest");
     eprintln!("check it: synapse audit verify latest");
     match &summary.answer {
@@ -238,6 +248,7 @@ fn object(summary: &Summary, cancelled: bool) -> Value {
         "records": summary.records,
         "answer": summary.answer.as_ref().ok().map(|answer| String::from_utf8_lossy(answer)),
         "error": summary.answer.as_ref().err(),
+        "unkept": summary.unkept,
         "cancelled": cancelled,
     })
 }
@@ -262,6 +273,7 @@ mod tests {
             bytes: 0,
             mark: Integrity::User,
             held: false,
+            warrant: false,
         };
         assert_eq!(call(&refused)["gate"], 4);
     }

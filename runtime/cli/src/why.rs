@@ -4,10 +4,11 @@
 //! What the account says (`synapse_kernel::account`). All records of a run
 //! (`audit`).
 
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 use synapse_kernel::account::{Account, Finding, compartments};
 use synapse_kernel::explain;
+use synapse_kernel::sources::Source;
 
 use crate::audit::{AuditError, Found, object, shown};
 use crate::output;
@@ -52,14 +53,28 @@ impl Why {
                 "gates": account.gates().map(Finding::name),
                 "compartments": compartments(account.decision.secrecy),
                 "origins": account.origins.iter().map(object).collect::<Vec<_>>(),
+                "answer": account.answer.as_ref().map(object),
                 "outcome": account.outcome.as_ref().map(object),
+                "arguments": account.arguments.iter().map(argument).collect::<Vec<_>>(),
+                "cause": account.cause.as_ref().map(object),
                 "unknown": account.is_unknown(),
                 "why": advice.map(|advice| advice.why),
                 "to_pass": advice.map(|advice| advice.remedy),
+                "ways": account.ways(),
             }))
         } else {
             account.lines().join("\n")
         };
         output::say(&text).map_err(|why| AuditError::Output { why })
     }
+}
+
+fn argument(source: &Source<'_>) -> Value {
+    let held = source.held.iter();
+    json!({
+        "name": source.name,
+        "value": source.value,
+        "typed": source.typed.as_ref().map(|span| [span.start, span.end]),
+        "held": held.map(|held| json!({"value": held.value, "record": held.record})).collect::<Vec<_>>(),
+    })
 }

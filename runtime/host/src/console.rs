@@ -11,7 +11,7 @@
 //!
 //! # Not here
 //! Which label the answer has (`synapse_primitives::execute`). Confirmations,
-//! which have rules of their own.
+//! which have rules of their own (`human`).
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -20,17 +20,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, read};
-use rustix::termios::{QueueSelector, tcflush};
 use synapse_kernel::words;
 use synapse_primitives::Fault;
 use synapse_primitives::disk::Screen;
 use synapse_primitives::platform::Asker;
 
+use crate::input::{Unread, forget, is_pasted, line};
 use crate::render::Terminal;
 
-/// How long a question waits for its answer.
+/// How long a question waits for its answer, of either kind.
 pub const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A terminal, and who speaks on it.
@@ -79,10 +77,25 @@ impl Console {
         self.terminal.show(question)?;
         loop {
             // What was typed before the question was seen does not answer it.
-            tcflush(input, QueueSelector::IFlush).map_err(|_| Fault::Closed)?;
+            forget(input).ok_or(Fault::Closed)?;
             self.terminal.say("your answer, in one line: ")?;
-            let line = self.line(input, until)?;
-            if ready(input, PASTE)? {
+            let line = line(input, || {
+                if self.cancel.load(Ordering::Relaxed) {
+                    return Some(Fault::Cancelled);
+                }
+                (Instant::now() >= until).then_some(Fault::TimedOut)
+            });
+            let line = match line {
+                Ok(line) => line,
+                Err(Unread::Closed) => return Err(Fault::Closed),
+                Err(Unread::Stopped(why)) => {
+                    if why == Fault::TimedOut {
+                        self.terminal.say("\nno answer came in time\n")?;
+                    }
+                    return Err(why);
+                }
+            };
+            if is_pasted(input) {
                 self.terminal.say("more than one line is no answer; type one line\n")?;
                 continue;
             }
@@ -95,50 +108,4 @@ impl Console {
     pub fn heading(&self, asker: Asker) -> String {
         format!("{}\n", words::asks(&self.agent, asker))
     }
-
-    /// One line without its end, as the terminal hands it over.
-    fn line(&self, input: BorrowedFd<'_>, until: Instant) -> Result<Vec<u8>, Fault> {
-        let mut line = Vec::new();
-        loop {
-            while !ready(input, STEP)? {
-                if self.cancel.load(Ordering::Relaxed) {
-                    return Err(Fault::Cancelled);
-                }
-                if Instant::now() >= until {
-                    self.terminal.say("\nno answer came in time\n")?;
-                    return Err(Fault::TimedOut);
-                }
-            }
-            let mut piece = [0; 4096];
-            let got = match read(input, &mut piece) {
-                Ok(got) => got,
-                Err(Errno::INTR) => continue,
-                Err(_) => 0,
-            };
-            line.extend_from_slice(piece.get(..got).unwrap_or_default());
-            if let Some(answer) = line.strip_suffix(b"\n") {
-                return Ok(answer.to_vec());
-            }
-            if got == 0 || line.len() > LONGEST {
-                return Err(Fault::Closed);
-            }
-        }
-    }
 }
-
-/// Whether input is there, now or after so many milliseconds.
-fn ready(input: BorrowedFd<'_>, wait: Duration) -> Result<bool, Fault> {
-    let mut input = [PollFd::new(&input, PollFlags::IN)];
-    let wait = Timespec::try_from(wait).map_err(|_| Fault::Io)?;
-    match poll(&mut input, Some(&wait)) {
-        Ok(found) => Ok(found > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(_) => Err(Fault::Closed),
-    }
-}
-
-/// How often a wait looks whether the run is to end.
-const STEP: Duration = Duration::from_millis(100);
-/// A hand does not type a second line in this time; a paste has it ready.
-const PASTE: Duration = Duration::from_millis(30);
-const LONGEST: usize = 64 << 10;

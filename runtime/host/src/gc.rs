@@ -8,6 +8,7 @@
 //! - A run that goes on, or is being undone, is not touched.
 //! - No symbolic link is followed, and nothing is removed that no run made.
 //! - A removal that was cut off is invisible to other commands and ends next time.
+//! - I15: what the journal of a run knows of labels is kept before it goes.
 //!
 //! # Not here
 //! Telling what went (the command line).
@@ -25,7 +26,7 @@ use synapse_primitives::disk::Identity;
 use synapse_primitives::journal::{self, INDEX, Journal, JournalError};
 use synapse_primitives::platform::KEPT_PREFIX;
 
-use crate::log;
+use crate::{log, store};
 
 /// What is to go.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +75,7 @@ pub fn collect(runs: &Path, order: Order, mut tell: impl FnMut(&Item)) -> io::Re
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(why) => return Err(why),
     };
+    let state = runs.parent().unwrap_or(runs);
     let mut names = Vec::new();
     for entry in dir.entries()? {
         // A name that is not UTF-8 is no run's.
@@ -90,13 +92,18 @@ pub fn collect(runs: &Path, order: Order, mut tell: impl FnMut(&Item)) -> io::Re
                 Ok(Some(old)) => {
                     item.bytes = old.bytes();
                     if !order.look {
-                        item.stays = old.remove(&dir, &name, run).err().map(Stays::Host);
+                        let kept = store::settle(state, run).map_err(io::Error::other);
+                        let gone = kept.and_then(|()| old.remove(&dir, &name, run));
+                        item.stays = gone.err().map(Stays::Host);
                     }
                 }
                 Err(why) => item.stays = Some(why),
             }
             tell(&item);
         }
+    }
+    if !order.look {
+        store::prune(state, order.before).map_err(io::Error::other)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`undo`], [`gc`].
+//! [`console`], [`net`], [`store`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -16,11 +16,17 @@
 
 pub mod console;
 pub mod control;
+pub mod desk;
+pub mod elsewhere;
 pub mod engine;
 pub mod gc;
+pub mod human;
+mod input;
 pub mod load;
 pub mod locks;
 pub mod log;
+pub mod net;
 pub mod render;
 pub mod run;
+pub mod store;
 pub mod undo;

@@ -10,7 +10,7 @@
 //! - A log is created, never opened: no run writes into another's.
 //!
 //! # Not here
-//! What a frame says (`synapse_boundary::record`).
+//! What a frame says (`synapse_kernel::record`).
 
 use core::fmt;
 use core::time::Duration;
@@ -23,7 +23,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use synapse_boundary::record::{Durability, Sink, SinkFailed};
+use synapse_kernel::record::{Durability, Sink, SinkFailed};
 
 /// The name of a log in its run's directory.
 pub const FILE: &str = "log";
@@ -253,7 +253,7 @@ mod tests {
     use std::fs::{self, File, OpenOptions};
     use std::os::unix::fs::PermissionsExt as _;
     use std::thread;
-    use synapse_boundary::record::{Durability, Sink as _};
+    use synapse_kernel::record::{Durability, Sink as _};
 
     #[test]
     fn dates_are_those_of_the_calendar() {

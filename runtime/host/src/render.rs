@@ -34,16 +34,26 @@ impl Terminal {
 
     /// The number of columns now, or as many as there are bytes when nobody
     /// wraps lines.
-    fn columns(self) -> usize {
+    pub(crate) fn columns(self) -> usize {
+        self.size().map_or(usize::MAX, |(columns, _)| columns)
+    }
+
+    /// The number of lines now, or any when nobody sees them pass.
+    pub(crate) fn rows(self) -> usize {
+        self.size().map_or(usize::MAX, |(_, rows)| rows)
+    }
+
+    /// Columns and rows of a terminal.
+    fn size(self) -> Option<(usize, usize)> {
         let size = match self.stream {
             Stream::Output if io::stdout().is_terminal() => termios::tcgetwinsize(io::stdout()),
             Stream::Error if io::stderr().is_terminal() => termios::tcgetwinsize(io::stderr()),
-            Stream::Output | Stream::Error => return usize::MAX,
+            Stream::Output | Stream::Error => return None,
         };
-        match size {
-            Ok(size) if size.ws_col > 0 => size.ws_col.into(),
-            Ok(_) | Err(_) => USUAL_COLUMNS,
-        }
+        let known = |number: u16, usual| if number > 0 { number.into() } else { usual };
+        Some(size.map_or((USUAL.0, USUAL.1), |size| {
+            (known(size.ws_col, USUAL.0), known(size.ws_row, USUAL.1))
+        }))
     }
 }
 
@@ -81,4 +91,4 @@ impl Terminal {
     }
 }
 
-const USUAL_COLUMNS: usize = 80;
+const USUAL: (usize, usize) = (80, 24);

@@ -13,6 +13,7 @@
 use core::error::Error;
 use core::fmt;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -30,13 +31,17 @@ use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
-use crate::console::{Console, PATIENCE};
+use crate::console::Console;
 use crate::control::{Control, Status};
+use crate::desk::Desk;
 use crate::engine::{Choice, Wasmtime, interpreter};
+use crate::human::Human;
 use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
+use crate::net::Client;
 use crate::render::Terminal;
+use crate::store::{self, Labels};
 
 /// Bytes of displaced files that one run's journal may keep.
 pub const JOURNAL: u64 = 1 << 30;
@@ -70,8 +75,21 @@ pub struct Options {
     pub warn: Box<dyn Fn(&Warning<'_>)>,
     /// Told of every call.
     pub report: Box<dyn Fn(&Crossing<'_>) + Send + Sync>,
+    /// What becomes of a call that only a human can allow.
+    pub confirm: Confirm,
+    /// How long a question of either kind waits.
+    pub patience: Duration,
     /// Set to end the run.
     pub cancel: Arc<AtomicBool>,
+}
+
+/// What becomes of a call that only a human can allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirm {
+    /// They are asked.
+    Ask,
+    /// It is refused.
+    Deny,
 }
 
 impl fmt::Debug for Options {
@@ -104,6 +122,8 @@ pub struct Summary {
     pub faults: u64,
     /// Records in the log.
     pub records: u64,
+    /// Why what it wrote was not kept with its labels, if that is so.
+    pub unkept: Option<String>,
     /// The agent's answer, or why there is none.
     pub answer: Result<Vec<u8>, String>,
 }
@@ -158,6 +178,8 @@ where
     for notice in grant.warnings() {
         (options.warn)(&Warning { file: &package.grant, text: &text, notice });
     }
+    let soul = package.soul()?;
+    let texts: Vec<&str> = soul.as_deref().into_iter().collect();
     let (engine, program) = load(engine, bytes, LIMIT)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
 
@@ -168,19 +190,23 @@ where
         let _ = fs::remove_dir(&run_dir);
     })?;
     let disk = Arc::new(open(&options, &package, &run_dir)?);
+    let labels = labels(&disk, &run_dir)?;
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
     let mut id = [0; 32];
     rustix::rand::getrandom(&mut id, rustix::rand::GetRandomFlags::empty())
         .map_err(|why| cannot("read randomness for the log", &run_dir, &why.into()))?;
     let counts = Arc::new(Counts::default());
-    let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
+    let questions = Arc::new(Desk::default());
+    let _control = answer(&options, &run_dir, Arc::clone(&counts), Arc::clone(&questions))?;
+    let human = human(&options, questions);
     let (counted, report) = (Arc::clone(&counts), options.report);
     let order = Order {
         id,
         task: &options.task,
+        texts: &texts,
         grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
-        platform: disk,
+        platform: Arc::clone(&disk),
         watch: Arc::new(move |crossing| {
             counted.count(crossing);
             report(crossing);
@@ -193,13 +219,27 @@ where
             show(&run_dir)
         ))
     })?;
+    let run = match options.confirm {
+        Confirm::Ask => run.confirmed_by(Arc::new(human)),
+        Confirm::Deny => run,
+    };
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
+        .enable_io()
         .enable_time()
         .build()
         .map_err(|why| cannot("start the executor", &run_dir, &why))?;
     let finished = executor.block_on(run.turn(&engine, &program));
+    // A resolver that hangs hears of no cancellation; nobody waits for it.
+    executor.shutdown_background();
     let records = finished.log.lock().next();
+    let unkept = labels.end(&disk.rest()).err().map(|why| {
+        format!(
+            "{}: the labels of what the agent wrote were not kept: {why}; the next run in the \
+             folder takes them from this run's journal",
+            show(&state_of(&run_dir).join(store::FILE))
+        )
+    });
     Ok(Summary {
         run_dir,
         calls: counts.calls.load(Ordering::Relaxed),
@@ -208,6 +248,7 @@ where
         }),
         faults: counts.faults.load(Ordering::Relaxed),
         records,
+        unkept,
         answer: finished.answer.map_err(|why| why.to_string()),
     })
 }
@@ -244,7 +285,30 @@ impl Package {
         })?;
         Ok(Self { component, grant, folder })
     }
+
+    /// What the package says of itself to its agent, if it does.
+    fn soul(&self) -> Result<Option<String>, RunError> {
+        let Some(path) = self.folder.as_ref().map(|folder| folder.join("SOUL.md")) else {
+            return Ok(None);
+        };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = String::from_utf8(read(&path, "package's text")?).map_err(|_| {
+            RunError(format!("{}: it is not UTF-8; write it as a text", show(&path)))
+        })?;
+        if text.len() > SOUL_MAX {
+            return Err(RunError(format!(
+                "{}: it has more than {SOUL_MAX} bytes; say less to the agent",
+                show(&path)
+            )));
+        }
+        Ok(Some(text))
+    }
 }
+
+/// Bytes that a package's text for its agent may have.
+const SOUL_MAX: usize = 64 << 10;
 
 #[derive(Default)]
 struct Counts {
@@ -282,23 +346,61 @@ fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
         .map_err(|why| RunError(why.to_string()))
 }
 
+/// What earlier runs left is known to the disk, and what this one does will be kept.
+fn labels(disk: &Disk, run_dir: &Path) -> Result<Labels, RunError> {
+    let state = state_of(run_dir);
+    let unusable = |why: &dyn fmt::Display| {
+        RunError(format!(
+            "{}: what the folders' files carry cannot be known: {why}; use the version that wrote \
+             it, or move it away: then every file counts as from outside",
+            show(&state.join(store::FILE))
+        ))
+    };
+    let (folders, writable) =
+        disk.folders().map_err(|fault| unusable(&format!("fault {}", fault.number())))?;
+    let run = run_dir.file_name().unwrap_or_default().to_string_lossy();
+    let (labels, index) =
+        Labels::begin(state, &run, folders, writable).map_err(|why| unusable(&why))?;
+    *disk.rest() = index;
+    Ok(labels)
+}
+
 /// Lets other programs of this user ask how the run goes, and end it.
-fn answer(options: &Options, run_dir: &Path, counts: Arc<Counts>) -> Result<Control, RunError> {
+fn answer(
+    options: &Options,
+    run_dir: &Path,
+    counts: Arc<Counts>,
+    desk: Arc<Desk>,
+) -> Result<Control, RunError> {
     let (agent, task) = (options.agent.to_string_lossy().into_owned(), options.task.clone());
     let cancelled = Arc::clone(&options.cancel);
+    let asked = Arc::clone(&desk);
     let status = move || Status {
         agent: agent.clone(),
         task: task.clone(),
         calls: counts.calls.load(Ordering::Relaxed),
         cancelled: cancelled.load(Ordering::Relaxed),
+        question: asked.standing().map(|standing| standing.number),
     };
-    Control::serve(run_dir, Arc::clone(&options.cancel), status).map_err(|why| {
+    Control::serve(run_dir, Arc::clone(&options.cancel), desk, status).map_err(|why| {
         RunError(format!(
             "cannot make the run's socket: {}: {why}; its file system may hold none, set \
              XDG_STATE_HOME to a folder on another one",
             show(run_dir)
         ))
     })
+}
+
+/// Whoever may say yes to what the agent asks for.
+fn human(options: &Options, desk: Arc<Desk>) -> Human {
+    Human {
+        terminal: options.screen,
+        agent: options.agent.to_string_lossy().into_owned(),
+        cancel: Arc::clone(&options.cancel),
+        patience: options.patience,
+        desk,
+        turn: Arc::default(),
+    }
 }
 
 /// The state folder that holds a run's directory.
@@ -343,9 +445,12 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         terminal: options.screen,
         agent: options.agent.to_string_lossy().into_owned(),
         cancel: Arc::clone(&options.cancel),
-        patience: PATIENCE,
+        patience: options.patience,
     };
+    let client = Client::new(Arc::clone(&options.cancel))
+        .map_err(|why| RunError(format!("cannot make the network's client: {why}")))?;
     Disk::new(mounts, &own, Some(journal), Box::new(console))
+        .map(|disk| disk.with_net(Box::new(client)))
         .map_err(|why| RunError(why.to_string()))
 }
 

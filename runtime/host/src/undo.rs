@@ -6,6 +6,7 @@
 //!
 //! # Invariants
 //! - A folder is opened only if it is the one that the run changed.
+//! - I15: what an undo puts under another name than its old one counts as anything.
 //! - A run that is still going on is not undone, and no run twice at a time; nobody
 //!   else works in its folders meanwhile.
 //!
@@ -18,21 +19,23 @@ use core::fmt;
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use synapse_abi::code::Fault;
 use synapse_abi::registry::{Egress, Harm, Primitive};
-use synapse_boundary::record::Kind;
+use synapse_kernel::record::Kind;
 use synapse_kernel::verify::Reader;
 use synapse_primitives::disk::{Disk, Identity, Mount, Resolve, Undone};
 use synapse_primitives::journal::{self, Entry, INDEX, Journal, Operation};
 use synapse_primitives::mounts::Access;
+use synapse_primitives::store::StoreError;
 
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log;
 use crate::render;
+use crate::store::{self, Labels};
 
 /// What is to be undone of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +113,7 @@ pub struct Past {
     /// The guest roots of the folders that were opened.
     opened: Vec<String>,
     lasting: Vec<Lasting>,
+    state: PathBuf,
     /// Nobody else undoes while this is held, or works in the folders.
     _log: File,
     _held: Held,
@@ -150,12 +154,14 @@ impl Past {
         })?;
         let mounts = opened(&journal);
         let opened = mounts.iter().map(|mount| mount.root.clone()).collect();
-        let held = hold(run_dir, &mounts)?;
+        let state = log::state_dir().map_err(|why| cannot("find the locks", run_dir, &why))?;
+        let held = hold(&state, run_dir, &mounts)?;
         let dir = Dir::open_ambient_dir(&folder, ambient_authority())
             .map_err(|why| cannot("open the journal", &folder, &why))?;
         let disk = Disk::reopen(mounts, dir, &journal).map_err(|why| UndoError(why.to_string()))?;
         let lasting = lasting(&records);
-        Ok(Self { disk, journal, opened, lasting, _log: log, _held: held })
+        recall(&disk, &state)?;
+        Ok(Self { disk, journal, opened, lasting, state, _log: log, _held: held })
     }
 
     /// What was done that stays done, in order.
@@ -203,7 +209,22 @@ impl Past {
         if !self.opened.iter().any(|root| overlap(root, &entry.path)) {
             return Comes::NoFolder;
         }
+        // What is put beside a name is known by no label.
+        if resolve == Resolve::Undo
+            && let Ok(Undone::Beside(path)) = self.disk.undo(place, entry, Resolve::Look)
+            && self.lose(&path).is_err()
+        {
+            return Comes::Fault(Fault::Io);
+        }
         self.disk.undo(place, entry, resolve).map_or_else(Comes::Fault, Comes::To)
+    }
+
+    fn lose(&self, path: &str) -> Result<(), StoreError> {
+        let host = self.journal.header.folders.iter().find_map(|folder| {
+            let inner = path.strip_prefix(&folder.guest).filter(|inner| inner.starts_with('/'))?;
+            Some(format!("{}{inner}", folder.host.trim_end_matches('/')))
+        });
+        host.map_or(Ok(()), |host| store::lose(&self.state, &host))
     }
 }
 
@@ -237,9 +258,22 @@ fn opened(journal: &Journal) -> Vec<Mount> {
     opened.collect()
 }
 
+/// Keeps the labels of runs that did not end, before the files change again.
+fn recall(disk: &Disk, state: &Path) -> Result<(), UndoError> {
+    let folders = disk.folders().map_err(|fault| {
+        UndoError(format!("the run's folders cannot be looked at (fault {})", fault.number()))
+    })?;
+    Labels::begin(state, ".undo", folders.0, Vec::new()).map(|_| ()).map_err(|why| {
+        UndoError(format!(
+            "{}: what the folders' files carry cannot be known: {why}; use the version that \
+             wrote it, or move it away",
+            show(&state.join(store::FILE))
+        ))
+    })
+}
+
 /// Takes the folders for the time of the undo.
-fn hold(run_dir: &Path, mounts: &[Mount]) -> Result<Held, UndoError> {
-    let state = log::state_dir().map_err(|why| cannot("find the locks", run_dir, &why))?;
+fn hold(state: &Path, run_dir: &Path, mounts: &[Mount]) -> Result<Held, UndoError> {
     let folder = |mount: &Mount| {
         let path = Path::new(&mount.host);
         Folder::find(path, false).map_err(|why| cannot("open the folder", path, &why))
@@ -248,7 +282,7 @@ fn hold(run_dir: &Path, mounts: &[Mount]) -> Result<Held, UndoError> {
     // A run may be named by a path that ends in `..` or a slash.
     let run_dir = fs::canonicalize(run_dir).map_err(|why| cannot("find", run_dir, &why))?;
     let run = run_dir.file_name().unwrap_or_default().to_string_lossy();
-    locks::take(&state, &run, Purpose::Undo, folders).map_err(|why| UndoError(why.to_string()))
+    locks::take(state, &run, Purpose::Undo, folders).map_err(|why| UndoError(why.to_string()))
 }
 
 /// The permitted calls that no journal holds, with what the log says of them. A

@@ -4,7 +4,7 @@
 //! that raised the mark, and what came of it, so that a person sees why.
 //!
 //! # Not here
-//! What a code means ([`explain`]). Asking anew with today's grant
+//! What a code means ([`explain`]). Where arguments came from (`sources`). Asking anew with today's grant
 //! (`synapse_boundary::examine`).
 
 use alloc::borrow::ToOwned;
@@ -12,9 +12,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_boundary::Secrecy;
-use synapse_boundary::record::{Kind, tag};
+use synapse_abi::code::Refusal;
+use synapse_abi::registry::Role;
+use synapse_boundary::sentence::Sentence;
+use synapse_boundary::{Said, Secrecy, parse};
 
+use crate::record::{Kind, tag};
+use crate::sources::{Source, is_held, sources};
 use crate::verify::{Broken, Reader, Record};
 use crate::{explain, render, words};
 
@@ -23,10 +27,16 @@ use crate::{explain, render, words};
 pub struct Account<'a> {
     /// The decision.
     pub decision: Record<'a>,
+    /// What a human answered, if one was asked.
+    pub answer: Option<Record<'a>>,
     /// What the call came to; none for a refusal, or where the run died before.
     pub outcome: Option<Record<'a>>,
     /// The decisions that brought in what justified it.
     pub origins: Vec<Record<'a>>,
+    /// The warrant, the confirmation or the approval that covers it.
+    pub cause: Option<Record<'a>>,
+    /// Its arguments, in order.
+    pub arguments: Vec<Source<'a>>,
 }
 
 /// Why there is no account.
@@ -55,17 +65,28 @@ impl<'a> Account<'a> {
         let decision = match (found.kind, found.cause.and_then(get)) {
             (Kind::Decision, _) => found,
             (Kind::Outcome, Some(decision)) => decision,
+            (Kind::Answer, _) => {
+                // The decision that rests on it; none where the log ends before.
+                let rests = |record: &&Record<'_>| {
+                    record.kind == Kind::Decision && record.cause == Some(number)
+                };
+                let decision = records.iter().find(rests);
+                *decision.ok_or(NoAccount::NoCall(Kind::Answer))?
+            }
             (kind, _) => return Err(NoAccount::NoCall(kind)),
         };
         let follows = |record: &&Record<'_>| {
             record.kind == Kind::Outcome && record.cause == Some(decision.sequence)
         };
         let outcome = records.iter().find(follows).copied();
+        let answer = decision.cause.and_then(get).filter(|cause| cause.kind == Kind::Answer);
         let origins = decision.field(tag::ORIGINS).unwrap_or_default();
         let origins = origins
             .chunks_exact(8)
             .filter_map(|bytes| get(u64::from_le_bytes(bytes.try_into().ok()?)));
-        Ok(Self { decision, outcome, origins: origins.collect() })
+        let (origins, cause) = (origins.collect(), decision.cause.and_then(get));
+        let arguments = sources(&decision, &records);
+        Ok(Self { decision, answer, outcome, origins, cause, arguments })
     }
 
     /// What each gate said, 1 to 4.
@@ -81,6 +102,12 @@ impl<'a> Account<'a> {
                 Finding::NotReached
             }
         })
+    }
+
+    /// Whether a human said yes to it.
+    fn is_confirmed(&self) -> bool {
+        let said = self.answer.as_ref().and_then(words::answer);
+        said.is_some_and(|(said, _)| said == Said::Yes)
     }
 
     /// Whether nobody knows what the call did: permitted, not taken back by
@@ -111,9 +138,16 @@ impl<'a> Account<'a> {
         if let Some(target) = record.field(tag::TARGET) {
             say("target", &render::escape(target));
         }
+        for (number, source) in self.arguments.iter().enumerate() {
+            let told = format!("{}: {}", source.name, source.told());
+            say(if number == 0 { "from" } else { "" }, &told);
+        }
         let gates = words::GATES.iter().skip(1).zip(self.gates());
         for (number, (name, finding)) in gates.enumerate() {
             let told = match (finding, advice) {
+                (Finding::Passed, _) if number == 2 && self.is_confirmed() => {
+                    "passed, by the human's yes"
+                }
                 (Finding::Passed, _) => "passed",
                 (Finding::NotReached, _) => "not reached",
                 (Finding::Refused, advice) => advice.map_or("refused", |advice| advice.why),
@@ -123,6 +157,12 @@ impl<'a> Account<'a> {
         say("because", &label(record));
         for (number, origin) in self.origins.iter().enumerate() {
             say(if number == 0 { "read in" } else { "" }, &words::record(origin));
+        }
+        if let Some(answer) = &self.answer {
+            say("answered", &words::record(answer));
+        }
+        if let Some(cause) = self.cause.filter(|cause| cause.kind != Kind::Answer) {
+            say("rests on", &words::record(&cause));
         }
         match &self.outcome {
             Some(outcome) => say("came to", &words::record(outcome)),
@@ -139,7 +179,58 @@ impl<'a> Account<'a> {
             Some(advice) => say("to pass", advice.remedy),
             None => {}
         }
+        for way in self.ways() {
+            say("", &way);
+        }
         lines
+    }
+
+    /// What else would have made a refused call pass, with the records that it
+    /// would have been about.
+    #[must_use]
+    pub fn ways(&self) -> Vec<String> {
+        let mut ways = Vec::new();
+        let Some(refusal) = Refusal::from_number(self.decision.code) else { return ways };
+        let read = |record: &&Record<'_>| record.kind == Kind::Decision && !is_held(record);
+        let first = self.origins.iter().find(read);
+        let stopped = matches!(
+            refusal,
+            Refusal::Destructive | Refusal::Irreversible | Refusal::NotCleared | Refusal::Declined
+        );
+        if let Some(warrant) = self.warrant().filter(|_| stopped) {
+            let before =
+                first.map_or(String::new(), |record| format!(" before #{}", record.sequence));
+            let warrant = render::escape(warrant);
+            ways.push(format!("or ask{before}, if the human's line names the target: {warrant}"));
+        }
+        if let Some(first) = first.filter(|_| stopped || refusal == Refusal::Tainted) {
+            let name = first.primitive.map_or("", |primitive| primitive.row().name);
+            ways.push(format!(
+                "or hold what #{} {name} brought, and pass it on unread",
+                first.sequence
+            ));
+        }
+        let pattern =
+            |source: &Source<'_>| source.role == Role::Target && source.value.ends_with("*\"");
+        if refusal == Refusal::NotCited && self.arguments.iter().any(pattern) {
+            ways.push("or ask for one name that the line has, instead of a pattern".to_owned());
+        }
+        ways
+    }
+
+    /// The warrant that would cover the call; none where its primitive takes none or
+    /// a target is not spelled out.
+    fn warrant(&self) -> Option<String> {
+        let row = self.decision.primitive?.row();
+        let targets = self.arguments.iter().filter(|source| source.role == Role::Target);
+        let targets: Vec<_> =
+            targets.map(|source| format!("\"{}\":{}", source.name, source.value)).collect();
+        let text = format!(
+            "{{\"warrant\":\"{}\",\"arguments\":{{{}}},\"uses\":1}}",
+            row.name,
+            targets.join(",")
+        );
+        matches!(parse(text.as_bytes()), Ok(Sentence::Warrant(_))).then_some(text)
     }
 }
 

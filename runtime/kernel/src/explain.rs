@@ -63,43 +63,52 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         ),
         Refusal::Destructive => advice(
             "it cannot be taken back, and the task had read something from outside by then",
-            "do it before anything is read, or let it be held: what is not released leaves no mark",
+            "do it, or ask for a warrant, before anything is read; hold what is read, since what is \
+             not released leaves no mark; or run it where a human can say yes",
         ),
         Refusal::Protected => advice(
             "the name tells tools or agents what to do, and the task had read something from \
              outside by then",
-            "write it before anything is read, or under another name",
+            "write it before anything is read, or under another name; no warrant covers it, a \
+             human's yes to its content does",
         ),
         Refusal::Irreversible => advice(
             "the journal has no room for what this would displace, so it could not be undone",
-            "free the journal, or do it before anything is read",
+            "free the journal (`synapse gc`), or do it, or ask for a warrant, before anything is read",
         ),
         Refusal::NotCleared => advice(
             "it would carry compartments to a place that is not cleared for them",
-            "add them to `clear` of that entry in the grant, if that place may know them",
+            "add them to `clear` of that entry in the grant, if that place may know them; or ask for \
+             a warrant before anything is read, which covers `prompt` and `files`",
         ),
         Refusal::Tainted => advice(
             "a warrant is minted only before anything from outside is read",
-            "ask for it at the beginning of the turn",
+            "ask for it at the beginning of the turn; what must be looked at first, hold",
         ),
         Refusal::NotCited => advice(
-            "no line that the human typed names the target",
-            "name it in the task, as a whole word",
+            "no line that the human typed names the target, or, for a pattern or a selector, not \
+             with its verb",
+            "name it in the task by its whole path; a bare name only where one file bears it, and \
+             `delete` or the like beside a pattern",
         ),
         Refusal::Spent => advice(
-            "the line that names the target has no use left",
-            "type it again, or state a higher number",
+            "the words that name the target have paid for a warrant, or its uses are over",
+            "type them again in a new line, or ask once for all the uses, at most 64",
         ),
-        Refusal::Link => {
-            advice("the text has a link that nobody vouched for", "send the text without it")
-        }
+        Refusal::Link => advice(
+            "the text has a link that nobody vouched for",
+            "send it without the link, type the link in the task, or pass whole a held value \
+             whose source the task names",
+        ),
         Refusal::Declined => advice(
-            "the human said no, or could not be asked",
-            "run it where a human can answer, or leave it out",
+            "the human said no or nothing, or was asked enough: about this call before, or about \
+             five, in this turn",
+            "leave it out, explain it to the human first, or name the target in the task, so that a \
+             warrant covers it",
         ),
         Refusal::Unsupported => advice(
-            "this version mints no warrants",
-            "make the call before anything is read: then it needs none",
+            "nothing says enough about what such a warrant would let happen",
+            "select from one listing; of a connector's verb, name or limit every argument",
         ),
         Refusal::OutOfScope => advice(
             "no entry of the grant covers the target with the rights that the call needs",
@@ -122,8 +131,9 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             "use a shorter path",
         ),
         Refusal::OverLimit => advice(
-            "an argument is missing, or outside the limit that the grant sets for it",
-            "stay inside the limit, or widen it in the grant",
+            "an argument is missing or outside the limit that the grant sets for it, or a header \
+             is one that no request may carry",
+            "stay inside the limit, widen it in the grant, or leave the header out",
         ),
         Refusal::NoPlace => advice(
             "the held value is no URL or host in its canonical spelling",
@@ -205,7 +215,15 @@ pub const fn fault(fault: Fault) -> Advice {
         ),
         Fault::Address => advice(
             "the name resolved to an address that the grant does not cover",
-            "name the address or its network in `hosts`, if it is meant",
+            "name the address or its network in `hosts`, cleared for what is sent, if it is meant",
+        ),
+        Fault::Unproven => advice(
+            "the other end did not prove that it is the host of the URL",
+            "check the host's certificate; there is no way around it",
+        ),
+        Fault::BadAnswer => advice(
+            "the other end's answer is not whole, plain HTTP",
+            "ask who runs it; nothing of the answer was kept",
         ),
     }
 }

@@ -5,13 +5,18 @@ extern crate alloc;
 
 pub mod account;
 pub mod admit;
+pub mod asking;
 pub mod bounds;
+pub mod confirm;
 pub mod engine;
 pub mod explain;
 pub mod grant;
+pub mod names;
+pub mod record;
 pub mod render;
 pub mod replay;
 pub mod run;
+pub mod sources;
 pub mod task;
 pub mod verify;
 pub mod words;

@@ -9,6 +9,7 @@
 //! # Invariants
 //! - No output holds a control, bidirectional, zero-width, tag, private-use or
 //!   default-ignorable character, but for the line breaks of a block.
+//! - No word mixes ASCII letters with characters that look like them.
 //! - Every screen line of a block begins with the column, wrapped ones too.
 //!
 //! # Not here
@@ -96,12 +97,29 @@ pub fn wrapped(bytes: impl AsRef<[u8]>, columns: usize) -> String {
     text
 }
 
+/// A text in ASCII, each other character by its number: two that look alike
+/// are told apart.
+#[must_use]
+pub fn spelled(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    for character in text.chars() {
+        let ascii = character.is_ascii() && !is_hidden(character);
+        let piece = if ascii { Piece::Plain(character) } else { Piece::Hidden(character) };
+        piece.write(&mut spelled);
+    }
+    spelled
+}
+
 /// Whether a character does something else on a screen than to be seen.
 #[must_use]
 pub fn is_hidden(character: char) -> bool {
+    is_in(HIDDEN, character)
+}
+
+fn is_in(ranges: &[(u32, u32)], character: char) -> bool {
     let number = u32::from(character);
-    let after = HIDDEN.partition_point(|(first, _)| *first <= number);
-    after.checked_sub(1).and_then(|at| HIDDEN.get(at)).is_some_and(|(_, last)| number <= *last)
+    let after = ranges.partition_point(|(first, _)| *first <= number);
+    after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| number <= *last)
 }
 
 /// What is shown as one and never cut.
@@ -134,13 +152,25 @@ impl Piece {
     }
 }
 
+/// A word's pieces. A letter of another script among ASCII ones is there to look
+/// like one; a word of that script alone is left as it is.
+fn word(word: &str) -> impl Iterator<Item = Piece> {
+    let mixed = word.contains(|character: char| character.is_ascii_alphabetic());
+    word.chars().map(move |character| {
+        let posing = is_in(STYLED, character) || (mixed && is_in(LOOK_ALIKE, character));
+        if posing || is_hidden(character) {
+            Piece::Hidden(character)
+        } else {
+            Piece::Plain(character)
+        }
+    })
+}
+
 /// Says whether `take` took every piece.
 fn for_each_piece(bytes: &[u8], mut take: impl FnMut(Piece) -> bool) -> bool {
     bytes.utf8_chunks().all(|chunk| {
-        let shown = |character| {
-            if is_hidden(character) { Piece::Hidden(character) } else { Piece::Plain(character) }
-        };
-        chunk.valid().chars().map(shown).all(&mut take)
+        let words = chunk.valid().split_inclusive(char::is_whitespace);
+        words.flat_map(word).all(&mut take)
             && chunk.invalid().iter().copied().map(Piece::Byte).all(&mut take)
     })
 }
@@ -148,6 +178,47 @@ fn for_each_piece(bytes: &[u8], mut take: impl FnMut(Piece) -> bool) -> bool {
 const COLUMN_WIDTH: usize = 2;
 /// A line always has room for the longest piece.
 const NARROWEST: usize = 10;
+
+/// ASCII in another dress, which no language needs: full width, mathematical,
+/// squared and circled letters.
+const STYLED: &[(u32, u32)] = &[
+    (0x249c, 0x24e9),
+    (0xff10, 0xff19),
+    (0xff21, 0xff3a),
+    (0xff41, 0xff5a),
+    (0x1d400, 0x1d7ff),
+    (0x1f110, 0x1f189),
+];
+
+/// Scripts with letters that look like ASCII ones, and signs that look like those
+/// of paths and addresses.
+const LOOK_ALIKE: &[(u32, u32)] = &[
+    // Dotless and phonetic Latin.
+    (0x131, 0x131),
+    (0x250, 0x2af),
+    // Greek, Cyrillic, Armenian, Georgian, Cherokee.
+    (0x370, 0x58f),
+    (0x10a0, 0x10ff),
+    (0x13a0, 0x13ff),
+    (0x1c80, 0x1cbf),
+    (0x1d00, 0x1dbf),
+    (0x1f00, 0x1fff),
+    // Hyphens, a dot, slashes, a minus, a ratio.
+    (0x2010, 0x2011),
+    (0x2024, 0x2024),
+    (0x2044, 0x2044),
+    (0x2212, 0x2212),
+    (0x2215, 0x2215),
+    (0x2236, 0x2236),
+    (0x29f8, 0x29f8),
+    // Coptic, more Cyrillic, Lisu, a colon, more Latin and Cherokee.
+    (0x2c80, 0x2dff),
+    (0xa4d0, 0xa4ff),
+    (0xa640, 0xa69f),
+    (0xa789, 0xa789),
+    (0xab30, 0xabbf),
+    (0xff01, 0xff5e),
+];
 
 /// First and last of each range, in order.
 const HIDDEN: &[(u32, u32)] = &[
@@ -190,12 +261,29 @@ const HIDDEN: &[(u32, u32)] = &[
 mod tests {
     use alloc::string::String;
 
-    use super::{HIDDEN, Piece, for_each_piece};
+    use super::{HIDDEN, LOOK_ALIKE, Piece, STYLED, escape, for_each_piece, spelled};
 
     #[test]
     fn ranges_are_in_order_and_apart() {
-        assert!(HIDDEN.iter().all(|(first, last)| first <= last));
-        assert!(HIDDEN.windows(2).all(|pair| pair[0].1 < pair[1].0));
+        for ranges in [HIDDEN, LOOK_ALIKE, STYLED] {
+            assert!(ranges.iter().all(|(first, last)| first <= last));
+            assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
+        }
+    }
+
+    #[test]
+    fn a_letter_that_poses_as_another_is_seen_and_a_language_is_not_in_the_way() {
+        for (text, shown) in [
+            ("/d\u{430}ta/a.md", "/d\\u{430}ta/a.md"),
+            ("/data\u{2215}a", "/data\\u{2215}a"),
+            ("\u{1d41a}", "\\u{1d41a}"),
+            ("naïve café", "naïve café"),
+            ("привет, мир", "привет, мир"),
+            ("λόγος and 漢字！", "λόγος and 漢字！"),
+        ] {
+            assert_eq!(escape(text), shown);
+        }
+        assert_eq!(spelled("/мир/é a"), "/\\u{43c}\\u{438}\\u{440}/\\u{e9} a");
     }
 
     #[test]

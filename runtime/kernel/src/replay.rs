@@ -16,13 +16,12 @@ use alloc::vec::Vec;
 use core::sync::atomic::AtomicBool;
 
 use sha2::{Digest, Sha256};
-use synapse_boundary::Sink;
-use synapse_boundary::record::{Durability, SinkFailed};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
 
 use crate::engine::Engine;
 use crate::grant::Grant;
+use crate::record::{Durability, Sink, SinkFailed};
 use crate::run::{NoAnswer, Order, Room, Run};
 
 /// What one replayed run is made of.
@@ -59,6 +58,7 @@ impl Replay<'_> {
         let order = Order {
             id: Sha256::digest(self.number.to_le_bytes()).into(),
             task: self.task,
+            texts: &[],
             grant: self.grant,
             room: ROOM,
             platform: Arc::new(world),

@@ -21,13 +21,15 @@ use core::time::Duration;
 
 use spin::Mutex;
 use synapse_abi::{limits, turn};
-use synapse_boundary::record::{Durability, Event, Kind, SinkFailed, tag};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
+use crate::confirm::Confirm;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
+use crate::names::{ENTRIES, NameIndex};
+use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
 /// What a run is made of.
@@ -36,6 +38,8 @@ pub struct Order<'a, P> {
     pub id: [u8; 32],
     /// The line that the human typed.
     pub task: &'a str,
+    /// The package's own texts, which the human approved with it.
+    pub texts: &'a [&'a str],
     /// What the agent may do.
     pub grant: Arc<Grant>,
     /// What the board has room for.
@@ -72,6 +76,7 @@ pub struct Run<P, S> {
     platform: Arc<P>,
     input: Vec<u8>,
     limits: TurnLimits,
+    grant: Arc<Grant>,
 }
 
 impl<P, S> fmt::Debug for Run<P, S> {
@@ -86,14 +91,14 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
-        let Order { id, task: line, grant, room, platform, watch, cancel } = order;
+        let Order { id, task: line, texts, grant, room, platform, watch, cancel } = order;
         let mut log = Log::begin(sink, id)?;
         let prompt = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
         let about = about(line, &grant);
         note(&mut log, &*platform, Kind::TaskStart, 0, prompt, Some(about.as_bytes()))?;
         let start = note(&mut log, &*platform, Kind::TurnStart, 0, prompt, None)?;
         let log = Arc::new(Mutex::new(log));
-        let input = input(line, &grant).into_bytes();
+        let input = input(texts, line, &grant).into_bytes();
         let limits = TurnLimits {
             memory_bytes: grant.memory.min(room.memory),
             deadline: Duration::from_secs(grant.seconds),
@@ -102,9 +107,11 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             ..TurnLimits::default()
         };
         let task = Task::new(Parts {
+            run: id,
             id: 0,
             mark: Label { origin: Origin::record(start), ..prompt },
-            grant,
+            lines: [line.into()].into(),
+            grant: Arc::clone(&grant),
             journal_room: room.journal,
             held_room: room.held,
             platform: Arc::clone(&platform),
@@ -112,13 +119,21 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             watch,
             cancel,
         });
-        Ok(Self { task, log, platform, input, limits })
+        Ok(Self { task, log, platform, input, limits, grant })
+    }
+
+    /// As [`Task::confirmed_by`].
+    #[must_use]
+    pub fn confirmed_by(self, human: Arc<dyn Confirm>) -> Self {
+        Self { task: self.task.confirmed_by(human), ..self }
     }
 
     /// Runs the turn to its end, and ends the log.
     pub async fn turn<E: Engine>(self, engine: &E, program: &E::Program) -> Finished<S> {
-        let Self { task, log, platform, input, limits } = self;
-        let (task, ended) = engine.turn(program, task, &input, limits).await;
+        let Self { mut task, log, platform, input, limits, grant } = self;
+        task.know(NameIndex::walk(&*platform, &grant.scope, ENTRIES).await);
+        let (mut task, ended) = engine.turn(program, task, &input, limits).await;
+        task.end_turn(ended.as_ref().map(|_| ()).map_err(|ended| *ended));
         // What a guest says of itself is no code of the kernel's.
         let (code, said) = match ended {
             Ok(_) => (0, None),
@@ -205,16 +220,20 @@ fn about(line: &str, grant: &Grant) -> String {
 }
 
 /// The turn's input, as `docs/abi.md` has it.
-fn input(line: &str, grant: &Grant) -> String {
+fn input(texts: &[&str], line: &str, grant: &Grant) -> String {
     let mut json = String::new();
-    let from = turn::Author::Human.name();
     // Writing to a String cannot fail.
-    let _ =
-        write!(json, "{{\"v\":{},\"messages\":[{{\"from\":\"{from}\",\"text\":\"", turn::VERSION);
-    escape(&mut json, line);
+    let _ = write!(json, "{{\"v\":{},\"messages\":[", turn::VERSION);
+    let package = texts.iter().map(|text| (turn::PACKAGE, *text));
+    for (author, text) in package.chain([(turn::HUMAN, line)]) {
+        let comma = if json.ends_with('[') { "" } else { "," };
+        let _ = write!(json, "{comma}{{\"from\":\"{author}\",\"text\":\"");
+        escape(&mut json, text);
+        json.push_str("\"}");
+    }
     let _ = write!(
         json,
-        "\"}}],\"handles\":[],\"warrants\":[],\"grant\":{},\"budget\":{{\"calls\":{}}}}}",
+        "],\"handles\":[],\"warrants\":[],\"grant\":{},\"budget\":{{\"calls\":{}}}}}",
         grant.summary(),
         grant.calls
     );
@@ -240,8 +259,8 @@ mod tests {
     fn input_is_what_the_abi_says() {
         let grant = Grant::parse(GRANT).unwrap();
         assert_eq!(
-            input("say \"a\\b\"\n", &grant),
-            "{\"v\":1,\"messages\":[{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"}],\
+            input(&["be brief"], "say \"a\\b\"\n", &grant),
+            "{\"v\":1,\"messages\":[{\"from\":\"package\",\"text\":\"be brief\"},{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"}],\
              \"handles\":[],\"warrants\":[],\
              \"grant\":{\"primitives\":[\"clock_read\"],\"paths\":[],\"hosts\":[],\"tools\":[]},\"budget\":{\"calls\":7}}"
         );

@@ -10,6 +10,7 @@
 //! # Not here
 //! The decision (boundary), the effect (primitives), the instance (engine).
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -17,19 +18,26 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_abi::limits::REPLY;
+use synapse_abi::limits::LIST;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
-use synapse_boundary::record::{Durability, Event, Kind, tag};
+use synapse_boundary::cite::Bearer;
+use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
+use synapse_boundary::target::Target;
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Labelled, Log, Mark, NormalPath, Opened, Request, Sink, Table,
-    Verdict, decide,
+    Authorized, Decided, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened,
+    Reply, Request, Table, TurnEnd, Verdict, Warrants, commit, decide,
 };
-use synapse_primitives::{Executed, Platform, execute};
+use synapse_primitives::rest::Creator;
+use synapse_primitives::{Caller, Executed, Platform, execute, most};
 
-use crate::engine::{Door, Reply};
+use crate::confirm::{Asker, Confirm, Scene};
+use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
+use crate::names::{NameIndex, Renaming};
+use crate::record::{Durability, Event, Kind, Log, Sink, is_held, tag};
+use crate::sources::stands;
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -58,6 +66,8 @@ pub struct Crossing<'a> {
     pub mark: Integrity,
     /// Whether the reply is held.
     pub held: bool,
+    /// Whether it asked for a warrant, not for the call itself.
+    pub warrant: bool,
 }
 
 /// Told of every crossing.
@@ -71,11 +81,13 @@ pub struct Task<P, S> {
     grant: Arc<Grant>,
     calls_left: u64,
     overdrawn: u32,
-    stores: Stores,
-    platform: Arc<P>,
+    stores: Stores<P>,
+    warrants: Warrants,
+    lines: Vec<String>,
     log: SharedLog<S>,
     watch: Watch,
     cancel: Arc<AtomicBool>,
+    asker: Asker,
 }
 
 impl<P, S> core::fmt::Debug for Task<P, S> {
@@ -89,10 +101,14 @@ impl<P, S> core::fmt::Debug for Task<P, S> {
 
 /// What a task is made of.
 pub struct Parts<P, S> {
+    /// The number of its run's log.
+    pub run: [u8; 32],
     /// Its number in the run.
     pub id: u64,
     /// What its memory holds when it starts.
     pub mark: Label,
+    /// The lines that the human typed, for warrants; a child has none.
+    pub lines: Vec<String>,
     /// What it may do.
     pub grant: Arc<Grant>,
     /// Bytes that the board's journal can take.
@@ -132,12 +148,36 @@ impl<P: Platform, S: Sink> Task<P, S> {
                 bytes: 0,
                 held_room: parts.held_room,
                 journal_room: parts.journal_room,
+                names: NameIndex::default(),
+                creator: Creator { run: parts.run, task: parts.id },
+                platform: parts.platform,
             },
-            platform: parts.platform,
+            warrants: Warrants::default(),
+            lines: parts.lines,
             log: parts.log,
             watch: parts.watch,
             cancel: parts.cancel,
+            asker: Asker::default(),
         }
+    }
+
+    /// Asks this human about what only they can allow; by default nobody is
+    /// asked, and it is refused.
+    #[must_use]
+    pub fn confirmed_by(mut self, human: Arc<dyn Confirm>) -> Self {
+        self.asker.human = Some(human);
+        self
+    }
+
+    /// Says which names there are in its folders.
+    pub fn know(&mut self, names: NameIndex) {
+        self.stores.names = names;
+    }
+
+    /// Which names it knows of.
+    #[must_use]
+    pub const fn names(&self) -> &NameIndex {
+        &self.stores.names
     }
 
     /// How far its mark has risen.
@@ -146,43 +186,75 @@ impl<P: Platform, S: Sink> Task<P, S> {
         self.mark.label()
     }
 
-    async fn cross(&mut self, sentence: &[u8]) -> Result<Reply, u16> {
+    /// Ends a turn, and with it every warrant. One that broke may be tried again, with
+    /// what it did not spend.
+    pub fn end_turn(&mut self, answer: Result<(), Ended>) {
+        let untainted = self.mark.label().integrity != Integrity::Ingested;
+        self.warrants.end_turn(match answer {
+            Err(_) if untainted => TurnEnd::Retried,
+            Ok(()) | Err(_) => TurnEnd::Final,
+        });
+    }
+
+    async fn cross(&mut self, sentence: &[u8]) -> Result<engine::Reply, u16> {
         let request = Request {
             task: self.id,
             mark: &self.mark,
             table: &self.table,
             scope: &self.grant.scope,
             calls_left: self.calls_left,
+            warrants: &self.warrants,
+            lines: &self.lines,
         };
-        // No console takes confirmations yet: a question is refused.
-        let verdict = decide(request, &self.stores, sentence).unasked();
+        let (verdict, learned) = match decide(request, &self.stores, sentence) {
+            Decided::Final(verdict) => (verdict, Label::SYSTEM),
+            Decided::Ask(question) => {
+                let (platform, log, facts) = (&*self.stores.platform, &self.log, &self.stores);
+                let scene = Scene { platform, log, facts, request, sentence };
+                let asked = self.asker.ask(question, &scene).await;
+                asked.map_err(|SinkFailed| Fault::NoRecord.number())?
+            }
+        };
         let seen = Seen::of(&verdict, sentence);
         if self.calls_left == 0 {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
         self.calls_left = self.calls_left.saturating_sub(1);
-        let opened = self.log.lock().commit(verdict, &self.stores, self.platform.now_ms());
+        let now = self.stores.platform.now_ms();
+        // The lock is free again before anything else is recorded.
+        let opened = commit(verdict, &mut *self.log.lock(), &mut self.warrants, &self.stores, now);
         let authorized = match opened {
             Ok(Opened::Permitted(authorized)) => authorized,
+            Ok(Opened::Minted(record)) => {
+                self.tell(&seen, record, 0, 0, false);
+                return Ok(self.frame(Form::Nothing, &[]));
+            }
             Ok(Opened::Refused(refused)) => {
-                self.mark.absorb(refused.label);
+                self.mark.absorb(refused.label.join(learned));
                 self.tell(&seen, refused.record, refused.refusal.number(), 0, false);
                 return Err(refused.refusal.number());
             }
             Err(_) => return Err(Fault::NoRecord.number()),
         };
-        let (record, hold) = (authorized.record(), authorized.call().hold());
-        let primitive = authorized.call().primitive();
-        let room = charge(authorized.call());
-        let executed = execute(authorized, &*self.platform, &self.stores).await;
+        let (record, primitive) = (authorized.record(), authorized.call().primitive());
+        let hold = is_held(authorized.call());
+        let (room, renaming) = (charge(authorized.call()), Renaming::of(&authorized));
+        let origin = hold.then(|| Origin::of(&authorized)).flatten();
+        let (creator, compartments) = (self.stores.creator, &*self.grant.compartments);
+        let caller = Caller { creator, compartments };
+        let executed = execute(authorized, &*self.stores.platform, &self.stores, caller).await;
+        self.mark.absorb(learned);
         let digest = hold.then(|| digest(&executed));
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
             self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
+            if let Some(renaming) = renaming {
+                self.stores.names.apply(renaming);
+            }
         }
         if let Some(digest) = digest {
             let label = executed.label();
-            let number = match self.stores.keep(executed, digest, room) {
+            let number = match self.stores.keep(executed, digest, origin, room) {
                 Ok(number) => number,
                 Err(fault) => {
                     self.mark.absorb(label);
@@ -205,12 +277,12 @@ impl<P: Platform, S: Sink> Task<P, S> {
         }
     }
 
-    fn frame(&self, form: Form, payload: &[u8]) -> Reply {
-        let header = reply::header(form, self.mark.label().integrity.mark());
+    fn frame(&self, form: Form, payload: &[u8]) -> engine::Reply {
+        let header = reply::header(form, self.mark.label().integrity);
         let mut bytes = Vec::with_capacity(header.len().saturating_add(payload.len()));
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(payload);
-        Reply::new(bytes)
+        engine::Reply::new(bytes)
     }
 
     fn outcome(
@@ -238,7 +310,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
             tail: Some((tag::OUTCOME, &tail)),
             durability: Durability::Soon,
         };
-        let noted = self.log.lock().note(&event, self.platform.now_ms());
+        let noted = self.log.lock().note(&event, self.stores.platform.now_ms());
         noted.map(|_| ()).map_err(|_| Fault::Unrecorded.number())
     }
 
@@ -251,17 +323,18 @@ impl<P: Platform, S: Sink> Task<P, S> {
             bytes,
             mark: self.mark.label().integrity,
             held,
+            warrant: seen.warrant,
         });
     }
 }
 
 impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
-    async fn submit(&mut self, sentence: &[u8]) -> Result<Reply, u32> {
+    async fn submit(&mut self, sentence: &[u8]) -> Result<engine::Reply, u32> {
         self.cross(sentence).await.map_err(u32::from)
     }
 
     fn cancelled(&self) -> bool {
-        self.overdrawn > OVERDRAFT || self.cancel.load(Ordering::Relaxed)
+        self.overdrawn > OVERDRAFT || self.asker.is_over() || self.cancel.load(Ordering::Relaxed)
     }
 }
 
@@ -269,43 +342,107 @@ impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
 struct Seen<'s> {
     primitive: Option<Primitive>,
     target: &'s str,
+    warrant: bool,
 }
 
 impl<'s> Seen<'s> {
     fn of(verdict: &Verdict<'_>, raw: &'s [u8]) -> Self {
-        let target = verdict.call().and_then(|call| {
-            let named = matches!(call.argument(0), Argument::Text(_));
-            let target = raw.get(call.range(0)).filter(|_| named)?;
-            Some(str::from_utf8(target).ok()?.trim_matches('"'))
-        });
-        Self { primitive: verdict.primitive(), target: target.unwrap_or_default() }
+        let primitive = verdict.primitive();
+        let target = match (verdict.call(), primitive) {
+            (Some(call), _) => {
+                let named = matches!(call.argument(0), Argument::Text(_));
+                raw.get(call.range(0)).filter(|_| named)
+            }
+            (None, Some(primitive)) => {
+                let first = primitive.row().arguments.first();
+                let sentence = str::from_utf8(raw).ok();
+                sentence.and_then(|raw| Some(stands(raw, first?.name)?.as_bytes()))
+            }
+            (None, None) => None,
+        };
+        let target = target.and_then(|target| str::from_utf8(target).ok()).unwrap_or_default();
+        let warrant = verdict.call().is_none() && primitive.is_some();
+        Self { primitive, target: target.trim_matches('"'), warrant }
     }
 }
 
 /// One held value: its bytes, or the fault that came instead.
 type Kept = Labelled<Result<Vec<u8>, Fault>>;
 
-/// A task's held values, and its part of the journal.
-#[derive(Debug)]
-struct Stores {
-    /// Each with the SHA-256 of its bytes.
-    values: Vec<(Kept, [u8; 32])>,
+/// A task's held values, its part of the journal, and what it made.
+struct Stores<P> {
+    values: Vec<Value>,
     bytes: usize,
     held_room: usize,
     journal_room: u64,
+    names: NameIndex,
+    creator: Creator,
+    platform: Arc<P>,
 }
 
-impl Stores {
+/// A held value, the SHA-256 of its bytes, and what it is the reply of.
+#[derive(Debug)]
+struct Value {
+    kept: Kept,
+    digest: [u8; 32],
+    origin: Option<Origin>,
+}
+
+/// The call that a held value is the reply of.
+#[derive(Debug)]
+struct Origin {
+    primitive: Primitive,
+    target: Target<'static>,
+    /// Entries of a listing's page, for one that begins with the first.
+    page: Option<u64>,
+    /// Whether it is all of a listing.
+    is_whole: bool,
+}
+
+impl Origin {
+    fn of(authorized: &Authorized<'_>) -> Option<Self> {
+        let call = authorized.call();
+        let page = match (call.primitive(), call.argument(1), call.argument(2)) {
+            (Primitive::FsList, Argument::Text(after), Argument::Uint(limit)) => {
+                after.raw().is_empty().then_some(limit.min(LIST))
+            }
+            _ => None,
+        };
+        let target = authorized.target(0)?.owned();
+        Some(Self { primitive: call.primitive(), target, page, is_whole: false })
+    }
+
+    /// With what came: a page that is not full is a listing's last.
+    fn with(self, bytes: &[u8]) -> Self {
+        // A quote inside a string is escaped, so that this begins an entry.
+        let entries = bytes.windows(ENTRY.len()).filter(|window| *window == ENTRY).count();
+        let short = |page| u64::try_from(entries).is_ok_and(|entries| entries < page);
+        Self { is_whole: self.page.is_some_and(short), ..self }
+    }
+}
+
+/// How an entry of a listing begins.
+const ENTRY: &[u8] = b"{\"name\":";
+
+impl<P> Stores<P> {
     /// Keeps what a call came to, and charges `room` bytes for it; the number of
     /// the new value.
-    fn keep(&mut self, executed: Executed, digest: [u8; 32], room: usize) -> Result<u64, Fault> {
+    fn keep(
+        &mut self,
+        executed: Executed,
+        digest: [u8; 32],
+        origin: Option<Origin>,
+        room: usize,
+    ) -> Result<u64, Fault> {
         let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
         let total = self.bytes.saturating_add(room);
         if total > self.held_room {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;
-        self.values.push((kept, digest));
+        let bytes = kept.value().as_deref().unwrap_or_default();
+        let origin = origin.map(|origin| origin.with(bytes));
+        self.values.push(Value { kept, digest, origin });
         u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
     }
 }
@@ -327,30 +464,48 @@ fn charge(call: &Call<'_>) -> usize {
             usize::try_from(length).unwrap_or(usize::MAX)
         }
         _ => match call.primitive().row().reply {
-            Form::Nothing | Form::Handle | Form::Held => 0,
-            Form::Bytes | Form::Json => usize::MAX,
+            Form::Nothing | Form::Handle => 0,
+            Form::Bytes | Form::Json | Form::Held => usize::MAX,
         },
     };
-    asked.min(REPLY)
+    asked.min(most(call))
 }
 
-impl Facts for Stores {
+impl<P> Names for Stores<P> {
+    fn exists(&self, path: &str) -> bool {
+        self.names.exists(path)
+    }
+
+    fn bearer(&self, name: &str) -> Bearer<'_> {
+        self.names.bearer(name)
+    }
+
+    fn mounts(&self) -> &[(String, String)] {
+        self.names.mounts()
+    }
+}
+
+impl<P: Platform> Facts for Stores<P> {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        let (kept, digest) = self.values.get(index)?;
+        let Value { kept, digest, origin } = self.values.get(index)?;
         let (bytes, fault) = match kept.value() {
             Ok(bytes) => (&bytes[..], None),
             Err(fault) => (&[][..], Some(*fault)),
         };
-        Some(Held { label: kept.label(), bytes, digest: *digest, fault })
+        let reply_of = origin.as_ref().map(|origin| Reply {
+            primitive: origin.primitive,
+            target: &origin.target,
+            is_whole: origin.is_whole,
+        });
+        Some(Held { label: kept.label(), bytes, digest: *digest, fault, reply_of })
     }
 
     fn journal_room(&self) -> u64 {
         self.journal_room
     }
 
-    /// No store keeps creators yet, so nothing counts as own.
-    fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
-        false
+    fn is_own_creation(&self, path: &NormalPath<'_>) -> bool {
+        self.platform.is_own(path.as_str(), self.creator)
     }
 }

@@ -12,7 +12,7 @@ use synapse_abi::code;
 use synapse_abi::limits::RECORD;
 use synapse_abi::registry::Primitive;
 
-use synapse_boundary::record::{CHAIN, HEAD, HEADER, Kind, MAGIC, VERSION};
+use crate::record::{CHAIN, HEAD, HEADER, Kind, MAGIC, VERSION};
 
 /// One record, as it stands in a log.
 #[derive(Clone, Copy, Debug)]

@@ -9,15 +9,15 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use crate::verify::Record;
 use synapse_abi::code::{self, Fault, Refusal};
 use synapse_abi::registry::Ingest;
-use synapse_boundary::Integrity;
-use synapse_boundary::record::{Kind, tag};
+use synapse_boundary::{Integrity, Said};
 use synapse_primitives::platform::Asker;
 
+use crate::record::{Kind, WARRANT, tag};
 use crate::render;
 use crate::task::Crossing;
+use crate::verify::Record;
 
 /// The line above a question: who asks, and what it has read.
 #[must_use]
@@ -35,9 +35,11 @@ pub fn crossing(crossing: &Crossing<'_>) -> String {
     let name = crossing.primitive.map_or("(no sentence)", |primitive| primitive.row().name);
     let target = render::line(crossing.target, TARGET);
     let space = if target.is_empty() { "" } else { " " };
+    let asked = if crossing.warrant { "warrant " } else { "" };
     let number = crossing.code;
     let named = code_name(number).unwrap_or("unknown");
     let what = match (number, code::gate(number)) {
+        (0, _) if crossing.warrant => "minted".to_owned(),
         (0, _) => format!("ok {} bytes", grouped(crossing.bytes)),
         (_, Some(gate @ 1..)) => {
             let gate_name = GATES.get(usize::from(gate)).copied().unwrap_or_default();
@@ -47,10 +49,11 @@ pub fn crossing(crossing: &Crossing<'_>) -> String {
     };
     let held = if crossing.held { "  [held]" } else { "" };
     // The mark stays risen: what matters here is the call that brings text in.
-    let brings = crossing.primitive.is_some_and(|found| found.row().ingest == Ingest::Yes);
+    let brings = !crossing.warrant
+        && crossing.primitive.is_some_and(|found| found.row().ingest == Ingest::Yes);
     let outside = number == 0 && brings && crossing.mark == Integrity::Ingested;
     let mark = if outside { "  [read from outside]" } else { "" };
-    format!("#{} {name}{space}{target}  {what}{held}{mark}", crossing.record)
+    format!("#{} {asked}{name}{space}{target}  {what}{held}{mark}", crossing.record)
 }
 
 /// A record: number, time, task, kind, primitive, verdict, words.
@@ -101,6 +104,26 @@ pub fn text<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
     })
 }
 
+/// What was said in an answer's record, and where.
+#[must_use]
+pub fn answer<'a>(record: &Record<'a>) -> Option<(Said, &'a [u8])> {
+    let (said, console) = record.field(tag::ANSWER)?.get(DIGEST..)?.split_first()?;
+    Some((Said::from_number(*said)?, console))
+}
+
+/// What a human said, in words.
+#[must_use]
+pub const fn said_word(said: Said) -> &'static str {
+    match said {
+        Said::Yes => "yes",
+        Said::No => "no",
+        Said::Unrecognised => "neither yes nor no",
+        Said::Nobody => "nothing: nobody was there",
+        Said::TimedOut => "nothing in time",
+        Said::Cancelled => "nothing before the run was ended",
+    }
+}
+
 /// A number with its thousands apart.
 #[must_use]
 pub fn grouped(number: impl TryInto<u64>) -> String {
@@ -126,6 +149,7 @@ fn clock(milliseconds: u64) -> String {
 #[must_use]
 pub fn verdict(record: &Record<'_>) -> String {
     match (record.kind, record.code) {
+        (Kind::Decision, 0) if record.class & WARRANT != 0 => "warranted".to_owned(),
         (Kind::Decision, 0) => "permitted".to_owned(),
         (Kind::Outcome, 0) => "ok".to_owned(),
         (_, 0) => String::new(),
@@ -146,13 +170,18 @@ fn told(record: &Record<'_>) -> String {
         told.push_str(" = ");
         told.push_str(&render::line(target, WIDTH));
     }
+    if let Some((said, console)) = answer(record) {
+        told = format!("{} (at {})", said_word(said), render::line(console, WIDTH));
+    }
     let length = record.field(tag::OUTCOME).and_then(<[u8]>::first_chunk::<8>);
     if let Some(length) = length {
         told.push_str(&grouped(u64::from_le_bytes(*length)));
         told.push_str(" bytes");
     }
-    if let (Kind::Outcome, Some(cause)) = (record.kind, record.cause) {
-        told = format!("{told} (of #{cause})");
+    match (record.kind, record.cause) {
+        (Kind::Outcome, Some(cause)) => told = format!("{told} (of #{cause})"),
+        (Kind::Decision, Some(cause)) => told = format!("{told} (by #{cause})"),
+        _ => {}
     }
     told
 }
@@ -169,6 +198,8 @@ fn integrity(record: &Record<'_>) -> &'static str {
 pub const GATES: [&str; 5] = ["", "grammar", "capability", "label", "scope"];
 const AGENT: usize = 80;
 const TARGET: usize = 120;
+/// Bytes of the digest of what was asked about.
+const DIGEST: usize = 32;
 /// Length and digest.
 const MALFORMED_HEAD: usize = 40;
 const WIDTH: usize = 160;
@@ -190,6 +221,7 @@ mod tests {
             bytes: 5120,
             mark: Integrity::Ingested,
             held: false,
+            warrant: false,
         }
     }
 
@@ -219,6 +251,11 @@ mod tests {
         ] {
             assert_eq!(line(&crossing(primitive, target, code)), text);
         }
+        let asked =
+            |code| Crossing { warrant: true, ..crossing(Primitive::FsDelete, "/data/x", code) };
+        assert_eq!(line(&asked(0)), "#12 warrant fs_delete /data/x  minted");
+        let refused = "#12 warrant fs_delete /data/x  refused by gate 3 (label): not cited [306]";
+        assert_eq!(line(&asked(306)), refused);
         let hostile = crossing(Primitive::FsRead, "/a\n#13 fs_read /b\u{202e}", 401);
         assert!(!line(&hostile).chars().any(is_hidden));
     }

@@ -12,6 +12,7 @@
 )]
 
 mod boot;
+mod confirm;
 mod counts;
 mod desk;
 mod disk;

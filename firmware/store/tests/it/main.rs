@@ -7,6 +7,7 @@
 )]
 
 mod disk;
+mod labels;
 mod power;
 mod same;
 mod undo;
@@ -16,8 +17,10 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use std::collections::BTreeMap;
 
+use synapse_boundary::Integrity;
 use synapse_primitives::Fault;
 use synapse_primitives::platform::{Journal, Kind, Mode};
+use synapse_primitives::rest::{Creator, Names, Owner, Rest, Stamp};
 use synapse_store::{By, Rooms, Shelf, Store, Volatile};
 
 const ROOMS: Rooms = Rooms { files: 4 << 20, logs: 1 << 20, whole: 1 << 20 };
@@ -42,8 +45,38 @@ fn in_memory() -> Shelf {
     shelf(Box::new(Volatile::default()))
 }
 
+/// What a run's change leaves, other than the next record's.
+fn stamp(run: u64, record: u64) -> Stamp {
+    let mut names = Names::NONE;
+    for (name, bit) in [("prompt", 1), ("files", 2), ("letters", 4)] {
+        if record & bit == bit {
+            names.add(name);
+        }
+    }
+    let integrity = if record.is_multiple_of(3) { Integrity::User } else { Integrity::Ingested };
+    Stamp {
+        rest: Rest { integrity, names },
+        creator: creator(run),
+        carried: Names::NONE,
+        owner: Owner::Anyone,
+    }
+}
+
+fn creator(run: u64) -> Creator {
+    Creator { run: [u8::try_from(run).unwrap(); 32], task: 1 }
+}
+
+fn journal(run: u64, record: u64) -> Journal {
+    Journal { record, room: 100_000, expects: None, stamp: stamp(run, record) }
+}
+
+/// What a move takes along; nothing of what is called so may go.
+fn admits(from: &str, _: &str) -> Option<Names> {
+    (!from.contains("no")).then_some(Names::NONE)
+}
+
 fn act(shelf: &Shelf, run: u64, record: u64, act: &Act) -> Came {
-    let by = By { run, journal: Journal { record, room: 100_000 }, now_ms: 7 };
+    let by = By { run, journal: journal(run, record), now_ms: 7 };
     match act {
         Act::Write(path, content, mode) => {
             shelf.write(path, content, *mode, by).map(|written| (written.displaced, written.length))
@@ -51,9 +84,7 @@ fn act(shelf: &Shelf, run: u64, record: u64, act: &Act) -> Came {
         Act::Edit(path, old, new) => {
             shelf.edit(path, old, new, by).map(|written| (written.displaced, written.length))
         }
-        Act::Move(from, to) => {
-            shelf.rename(from, to, by, &|from, _| !from.contains("no")).map(|()| (0, 0))
-        }
+        Act::Move(from, to) => shelf.rename(from, to, by, &admits).map(|()| (0, 0)),
         Act::Remove(path) => {
             shelf.remove(path, by, &|inner| !inner.contains("no")).map(|taken| (taken, 0))
         }
@@ -71,7 +102,7 @@ fn all(shelf: &Shelf) -> BTreeMap<String, Option<Vec<u8>>> {
                     open.push(path.clone());
                     None
                 }
-                _ => Some(shelf.read(&path, 0, u64::MAX).unwrap()),
+                _ => Some(shelf.read(&path, 0, u64::MAX).unwrap().bytes),
             };
             found.insert(path, content);
         }

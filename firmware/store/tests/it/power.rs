@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use synapse_boundary::record::{Durability, Event, Kind};
-use synapse_boundary::{Label, Log};
+use synapse_boundary::Label;
+use synapse_kernel::record::{Durability, Event, Kind, Log};
 use synapse_kernel::verify::Reader;
 use synapse_primitives::platform::Mode;
 use synapse_store::{Database, Past, Shelf, Tape, Unusable};

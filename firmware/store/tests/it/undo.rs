@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 use synapse_primitives::Fault;
-use synapse_primitives::platform::Mode;
+use synapse_primitives::platform::{Journal, Mode};
 use synapse_store::Shelf;
 use synapse_store::undo::Undone;
 
 use crate::acts;
-use crate::{Act, act, all, in_memory};
+use crate::{Act, act, all, in_memory, journal};
 
 fn undo(shelf: &Shelf, run: u64) -> Vec<Undone> {
     let journal = shelf.journal(run).unwrap();
@@ -83,7 +83,7 @@ fn room_that_was_taken_comes_back_when_a_run_is_forgotten() {
     let fault = loop {
         let by = |run, record, one: &Act| match one {
             Act::Write(path, content, mode) => {
-                let journal = synapse_primitives::platform::Journal { record, room: u64::MAX };
+                let journal = Journal { room: u64::MAX, ..journal(run, record) };
                 shelf.write(path, content, *mode, synapse_store::By { run, journal, now_ms: 0 })
             }
             _ => unreachable!("only writes"),
@@ -104,6 +104,6 @@ fn room_that_was_taken_comes_back_when_a_run_is_forgotten() {
         let small = write("/data/b", "b", Mode::Append);
         act(&shelf, run, record, &small).unwrap();
     }
-    assert_eq!(shelf.read("/data/b", 0, 10).unwrap(), b"bbb");
-    assert_eq!(shelf.read("/data/a", 899_999, 10).unwrap(), b"x");
+    assert_eq!(shelf.read("/data/b", 0, 10).unwrap().bytes, b"bbb");
+    assert_eq!(shelf.read("/data/a", 899_999, 10).unwrap().bytes, b"x");
 }

@@ -14,7 +14,7 @@
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 
-use super::Parser;
+use super::{Parser, require};
 use crate::sentence::{Argument, Text};
 
 /// What may stand as a value inside a Json.
@@ -41,36 +41,20 @@ impl<'s> Parser<'s> {
     /// An object, itself one of `levels`.
     fn object(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
-        self.eat("{")?;
-        if self.take("}") {
-            return Ok(());
-        }
-        loop {
+        let member = |parser: &mut Self| {
             // One `$` at the beginning of a key is the language's own.
-            if self.string()?.raw().strip_prefix('$').is_some_and(|key| !key.starts_with('$')) {
-                return Err(Refusal::Malformed);
-            }
-            self.eat(":")?;
-            self.value(inner, references)?;
-            if !self.take(",") {
-                return self.eat("}");
-            }
-        }
+            let key = parser.string()?.raw();
+            require(!key.starts_with('$') || key.starts_with("$$"))?;
+            parser.eat(":")?;
+            parser.value(inner, references)
+        };
+        self.series("{", "}", member).map(|_| ())
     }
 
     /// An array, itself one of `levels`.
     fn array(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
-        self.eat("[")?;
-        if self.take("]") {
-            return Ok(());
-        }
-        loop {
-            self.value(inner, references)?;
-            if !self.take(",") {
-                return self.eat("]");
-            }
-        }
+        self.series("[", "]", |parser| parser.value(inner, references)).map(|_| ())
     }
 
     /// A value with room for `levels` of nesting.
@@ -151,9 +135,9 @@ impl<'s> Parser<'s> {
     /// 0, or 1 to 15 digits without a leading zero.
     pub(super) fn uint(&mut self) -> Result<u64, Refusal> {
         let digits = self.run(|byte| byte.is_ascii_digit())?;
-        if digits.len() > limits::UINT_DIGITS || (digits.len() > 1 && digits.starts_with('0')) {
-            return Err(Refusal::Malformed);
-        }
+        require(
+            digits.len() <= limits::UINT_DIGITS && (digits == "0" || !digits.starts_with('0')),
+        )?;
         digits.parse().map_err(|_| Refusal::Malformed)
     }
 
@@ -161,56 +145,35 @@ impl<'s> Parser<'s> {
     fn number(&mut self) -> Result<(), Refusal> {
         let negative = self.take("-");
         let whole = self.uint()?;
-        if self.take(".") {
-            let digits = self.run(|byte| byte.is_ascii_digit())?;
-            if digits.len() > limits::UINT_DIGITS || digits.ends_with('0') {
-                return Err(Refusal::Malformed);
-            }
-        } else if negative && whole == 0 {
-            return Err(Refusal::Malformed);
+        if !self.take(".") {
+            return require(!negative || whole != 0);
         }
-        Ok(())
+        let digits = self.run(|byte| byte.is_ascii_digit())?;
+        require(digits.len() <= limits::UINT_DIGITS && !digits.ends_with('0'))
     }
+}
+
+/// Whether a text is JSON as the door spells it, and names nothing held.
+pub(crate) fn is_json(text: &str) -> bool {
+    let mut parser = Parser::new(text);
+    parser.value(limits::JSON_DEPTH, References::None).is_ok() && parser.rest.is_empty()
 }
 
 /// The members of an object that was parsed: keys as they are meant, values as
 /// they stand.
-#[derive(Clone, Debug)]
-pub(crate) struct Members<'s>(Parser<'s>);
+pub(crate) fn members(object: &str) -> impl Iterator<Item = (Text<'_>, &str)> {
+    let mut parser = Parser::new(object.strip_prefix('{').unwrap_or_default());
+    core::iter::from_fn(move || {
+        let key = parser.string().ok()?.raw();
+        parser.take(":");
+        Some((Text(key.strip_prefix('$').unwrap_or(key)), parser.element()?))
+    })
+}
 
 /// The elements of an array that was parsed, as they stand.
-#[derive(Clone, Debug)]
-pub(crate) struct Elements<'s>(Parser<'s>);
-
-impl<'s> Members<'s> {
-    pub(crate) fn new(object: &'s str) -> Self {
-        Self(Parser::new(object.strip_prefix('{').unwrap_or_default()))
-    }
-}
-
-impl<'s> Elements<'s> {
-    pub(crate) fn new(array: &'s str) -> Self {
-        Self(Parser::new(array.strip_prefix('[').unwrap_or_default()))
-    }
-}
-
-impl<'s> Iterator for Members<'s> {
-    type Item = (Text<'s>, &'s str);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let key = self.0.string().ok()?.raw();
-        self.0.take(":");
-        let value = self.0.element()?;
-        Some((Text(key.strip_prefix('$').unwrap_or(key)), value))
-    }
-}
-
-impl<'s> Iterator for Elements<'s> {
-    type Item = &'s str;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.element()
-    }
+pub(crate) fn elements(array: &str) -> impl Iterator<Item = &str> {
+    let mut parser = Parser::new(array.strip_prefix('[').unwrap_or_default());
+    core::iter::from_fn(move || parser.element())
 }
 
 impl<'s> Parser<'s> {
@@ -222,6 +185,16 @@ impl<'s> Parser<'s> {
         self.take(",");
         Some(value)
     }
+}
+
+/// Every string of a part of a sentence, keys too.
+pub(crate) fn strings(part: &str) -> impl Iterator<Item = Text<'_>> {
+    let mut parser = Parser::new(part);
+    core::iter::from_fn(move || {
+        // A quote inside a string is escaped, so this one begins a string.
+        parser.rest = parser.rest.get(parser.rest.find('"')?..)?;
+        parser.string().ok()
+    })
 }
 
 /// What follows the plain characters at the beginning of `text`.
@@ -257,10 +230,8 @@ const fn any_special(eight: u64) -> bool {
 
 /// Whether `\u00` and these digits are the one spelling of a control.
 const fn is_control(high: u8, low: u8) -> bool {
-    match high {
-        b'0' => matches!(low, b'0'..=b'8' | b'b' | b'c' | b'e' | b'f'),
-        b'1' => matches!(low, b'0'..=b'9' | b'a'..=b'f'),
-        b'7' => low == b'f',
-        _ => false,
-    }
+    matches!(
+        (high, low),
+        (b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f') | (b'1', b'0'..=b'9' | b'a'..=b'f') | (b'7', b'f')
+    )
 }

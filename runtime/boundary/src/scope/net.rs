@@ -14,7 +14,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
 use hashbrown::HashMap;
@@ -273,50 +273,38 @@ fn masked(bits: u128, prefix: u8) -> u128 {
 /// (IANA, IPv4 and IPv6 Special-Purpose Address Registries, and multicast);
 /// `None` for one that is.
 fn special(address: u128) -> Option<u8> {
-    let inside = |block: u128, prefix: u8| masked(address, prefix) == block;
-    let v4 = V4
-        .iter()
-        .map(|&(block, prefix)| (bits(IpAddr::from(block)), prefix.saturating_add(MAPPED)));
-    let v6 = V6.iter().map(|&(high, prefix)| (u128::from(high) << 64, prefix));
-    let block = v4.chain(v6).find(|&(block, prefix)| inside(block, prefix));
-    let global = inside(bits(IpAddr::from([0; 4])), MAPPED) || inside(0x2000 << 112, 3);
-    match block {
-        Some((_, prefix)) => Some(prefix),
-        None if global => None,
-        None => Some(128),
+    match Ipv6Addr::from_bits(address).segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low] => {
+            let [[a, b], [c, _]] = [high.to_be_bytes(), low.to_be_bytes()];
+            special_v4([a, b, c]).map(|prefix| prefix.saturating_add(MAPPED))
+        }
+        [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(96),
+        [0x64, 0xff9b, 1, ..] => Some(48),
+        [0x2001, 0..0x200, ..] => Some(23),
+        [0x2001, 0xdb8, ..] => Some(32),
+        [0x2002, ..] => Some(16),
+        [0x3fff, 0..0x1000, ..] => Some(20),
+        [0x2000..0x4000, ..] => None,
+        [0xfc00..0xfe00, ..] => Some(7),
+        [0xfe80..0xfec0, ..] => Some(10),
+        [0xff00..=0xffff, ..] => Some(8),
+        // Outside of 2000::/3 nothing is, and only an address by itself is named.
+        _ => Some(128),
     }
 }
 
-const V4: [([u8; 4], u8); 15] = [
-    ([0, 0, 0, 0], 8),
-    ([10, 0, 0, 0], 8),
-    ([100, 64, 0, 0], 10),
-    ([127, 0, 0, 0], 8),
-    ([169, 254, 0, 0], 16),
-    ([172, 16, 0, 0], 12),
-    ([192, 0, 0, 0], 24),
-    ([192, 0, 2, 0], 24),
-    ([192, 88, 99, 0], 24),
-    ([192, 168, 0, 0], 16),
-    ([198, 18, 0, 0], 15),
-    ([198, 51, 100, 0], 24),
-    ([203, 0, 113, 0], 24),
-    ([224, 0, 0, 0], 4),
-    ([240, 0, 0, 0], 4),
-];
-
-/// The upper half of each block; those outside `2000::/3` that may be named as a whole too.
-const V6: [(u64, u8); 9] = [
-    (0x0064_ff9b_0000_0000, 96),
-    (0x0064_ff9b_0001_0000, 48),
-    (0x2001_0000_0000_0000, 23),
-    (0x2001_0db8_0000_0000, 32),
-    (0x2002_0000_0000_0000, 16),
-    (0x3fff_0000_0000_0000, 20),
-    (0xfc00_0000_0000_0000, 7),
-    (0xfe80_0000_0000_0000, 10),
-    (0xff00_0000_0000_0000, 8),
-];
+fn special_v4(address: [u8; 3]) -> Option<u8> {
+    match address {
+        [0 | 10 | 127, ..] => Some(8),
+        [100, 64..128, _] => Some(10),
+        [172, 16..32, _] => Some(12),
+        [198, 18..20, _] => Some(15),
+        [169, 254, _] | [192, 168, _] => Some(16),
+        [192, 0, 0 | 2] | [192, 88, 99] | [198, 51, 100] | [203, 0, 113] => Some(24),
+        [224..=255, ..] => Some(4),
+        _ => None,
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -470,5 +458,33 @@ mod tests {
         }
         let mapped = HostPattern::parse("[::ffff:a00:0]/104");
         assert_eq!(mapped, HostPattern::parse("10.0.0.0/8"));
+    }
+
+    #[test]
+    fn blocks_that_are_not_globally_reachable_are_known_from_end_to_end() {
+        let blocks = [
+            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+            "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
+            "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+            "[64:ff9b::]/96", "[64:ff9b:1::]/48", "[2001::]/23", "[2001:db8::]/32", "[2002::]/16",
+            "[3fff::]/20", "[fc00::]/7", "[fe80::]/10", "[ff00::]/8",
+        ];
+        let blocks = blocks.map(|text| match HostPattern::parse(text) {
+            Some(HostPattern::Network(network)) => network,
+            _ => panic!("{text} is no network"),
+        });
+        let last = |block: &Network| block.bits | !masked(u128::MAX, block.prefix);
+        for block in &blocks {
+            assert_eq!(
+                [block.bits, last(block)].map(special),
+                [Some(block.prefix); 2],
+                "{block:?}"
+            );
+            for beside in [block.bits.wrapping_sub(1), last(block).wrapping_add(1)] {
+                let known = blocks.iter().find(|other| masked(beside, other.prefix) == other.bits);
+                let found = special(beside).filter(|prefix| *prefix != 128);
+                assert_eq!(found, known.map(|other| other.prefix), "beside {block:?}");
+            }
+        }
     }
 }

@@ -50,13 +50,10 @@ impl Pattern {
     /// # Errors
     /// See [`BadPattern`].
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
-        let (literal, reach) = if let Some(head) = text.strip_suffix("/**") {
-            (head, Reach::Subtree)
-        } else if let Some(head) = text.strip_suffix("/*") {
-            (head, Reach::Children)
-        } else {
-            (text, Reach::Exact)
-        };
+        let (literal, reach) = [("/**", Reach::Subtree), ("/*", Reach::Children)]
+            .into_iter()
+            .find_map(|(stars, reach)| Some((text.strip_suffix(stars)?, reach)))
+            .unwrap_or((text, Reach::Exact));
         let literal = if literal.is_empty() && reach != Reach::Exact { "/" } else { literal };
         if literal.contains('*') {
             return Err(BadPattern::Star);
@@ -74,6 +71,15 @@ impl Pattern {
         &self.path
     }
 
+    /// Whether it reaches a path, compared exactly.
+    pub(crate) fn covers(&self, path: &NormalPath<'_>) -> bool {
+        path.below(&self.path).is_some_and(|mut below| match self.reach {
+            Reach::Exact => below.is_empty(),
+            Reach::Children => below.next().is_some() && below.is_empty(),
+            Reach::Subtree => true,
+        })
+    }
+
     /// How far it reaches.
     #[must_use]
     pub const fn reach(&self) -> Reach {
@@ -83,11 +89,6 @@ impl Pattern {
 
 /// How the names of a tree compare.
 pub(super) type Key = fn(&str) -> Cow<'_, str>;
-
-/// Names as they are.
-pub(super) fn exactly(name: &str) -> Cow<'_, str> {
-    Cow::Borrowed(name)
-}
 
 /// Things by name.
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@
 //! Where effects and limits come from (a manifest and a grant, both approved by a
 //! human); calling the tool.
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -15,9 +16,9 @@ use core::ops::RangeInclusive;
 use synapse_abi::code::Refusal;
 
 use crate::gates::Facts;
-use crate::parse::{Elements, Members};
+use crate::parse::{elements, members};
 use crate::scope::Terms;
-use crate::sentence::Text;
+use crate::sentence::{Text, reference};
 
 /// What a verb does, as its manifest says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,12 +68,8 @@ impl Decimal {
         if whole.is_empty() || !plain(whole) || !plain(fraction) {
             return None;
         }
-        let digits = whole.bytes().chain(fraction.bytes());
-        let zeros = core::iter::repeat_n(b'0', 15_usize.checked_sub(fraction.len())?);
-        let value = digits.chain(zeros).try_fold(0_i128, |value, digit| {
-            value.checked_mul(10)?.checked_add(digit.checked_sub(b'0')?.into())
-        });
-        Some(Self(value?.checked_mul(sign)?))
+        let value: i128 = format!("{whole}{fraction:0<15}").parse().ok()?;
+        Some(Self(value.checked_mul(sign)?))
     }
 }
 
@@ -80,7 +77,7 @@ impl Tool {
     /// Whether the arguments are inside the limits.
     pub(crate) fn check(&self, arguments: &str, facts: &impl Facts) -> Result<(), Refusal> {
         let sound = |(name, limit): &(String, Limit)| {
-            let mut given = Members::new(arguments)
+            let mut given = members(arguments)
                 .filter(|(key, _)| *key.decode() == **name)
                 .map(|(_, value)| limit.admits(value, facts))
                 .peekable();
@@ -91,11 +88,11 @@ impl Tool {
 }
 
 impl Limit {
-    fn admits(&self, value: &str, facts: &impl Facts) -> bool {
+    pub(crate) fn admits(&self, value: &str, facts: &impl Facts) -> bool {
         if !value.starts_with('[') {
             return self.admits_one(value, facts);
         }
-        let mut elements = Elements::new(value).peekable();
+        let mut elements = elements(value).peekable();
         elements.peek().is_some() && elements.all(|element| self.admits_one(element, facts))
     }
 
@@ -110,8 +107,7 @@ impl Limit {
                 {
                     return like(&Text(text).decode());
                 }
-                let number = value.strip_prefix("{\"$held\":").and_then(|n| n.strip_suffix('}'));
-                let held = number.and_then(|n| n.parse().ok()).and_then(|n| facts.held(n));
+                let held = reference(value).and_then(|number| facts.held(number));
                 held.and_then(|held| str::from_utf8(held.bytes).ok()).is_some_and(like)
             }
         }
@@ -135,10 +131,11 @@ mod tests {
 
     struct World([&'static [u8]; 2]);
 
+    impl crate::cite::Names for World {}
     impl Facts for World {
         fn held(&self, number: u64) -> Option<Held<'_>> {
             let bytes = self.0.get(usize::try_from(number).ok()?.checked_sub(1)?)?;
-            Some(Held { label: Label::SYSTEM, bytes, digest: [0; 32], fault: None })
+            Some(Held { label: Label::SYSTEM, bytes, digest: [0; 32], fault: None, reply_of: None })
         }
         fn journal_room(&self) -> u64 {
             0

@@ -1,15 +1,17 @@
 //! Attacks on what gate 4 lets through and on what the record says.
 
-use std::sync::{Arc, Mutex};
+use synapse_boundary::gates::Question;
 use synapse_boundary::path::NormalPath;
-use synapse_boundary::record::{Durability, SinkFailed};
+use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{HostPattern, Method, Net, Place};
 use synapse_boundary::url::Url;
 use synapse_boundary::{
-    Facts, Held, Label, Log, Mark, Opened, Request, Scope, Secrecy, Sink, Table, decide,
+    Entry, Facts, Held, Label, Mark, Names, Opened, Recorder, Request, Said, Scope, Secrecy, Table,
+    Warrants, commit, decide,
 };
 
 struct World(&'static [u8]);
+impl Names for World {}
 impl Facts for World {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         (number == 1).then_some(Held {
@@ -17,6 +19,7 @@ impl Facts for World {
             bytes: self.0,
             digest: [0; 32],
             fault: None,
+            reply_of: None,
         })
     }
     fn journal_room(&self) -> u64 {
@@ -25,6 +28,12 @@ impl Facts for World {
     fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
         false
     }
+}
+
+/// A task without lines, and so without warrants.
+fn request<'a>(mark: &'a Mark, table: &'a Table, scope: &'a Scope) -> Request<'a, 'a> {
+    const NONE: &Warrants = &Warrants::NONE;
+    Request { task: 0, mark, table, scope, calls_left: 9, warrants: NONE, lines: &[] }
 }
 
 fn net(paths: &[&str], own: Secrecy, clear: Secrecy) -> Net {
@@ -56,12 +65,19 @@ fn what_is_fetched_from_an_internal_address_carries_its_compartment() {
     assert_eq!((resolved.clear, resolved.own), (Secrecy::NONE, internal));
 }
 
-#[derive(Clone, Default)]
-struct Tape(Arc<Mutex<Vec<u8>>>);
-impl Sink for Tape {
-    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
-        self.0.lock().unwrap().extend_from_slice(frame);
-        Ok(())
+/// Keeps the targets that records tell.
+#[derive(Default)]
+struct Tape(Vec<String>);
+impl Recorder for Tape {
+    fn record(&mut self, entry: &Entry<'_>, _: &impl Facts, _: u64) -> Result<u64, SinkFailed> {
+        self.0.extend(
+            entry.targets.iter().flatten().filter_map(|target| Some(target.text()?.into())),
+        );
+        Ok(0)
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        unreachable!("nobody answers here")
     }
 }
 
@@ -73,24 +89,20 @@ fn a_held_target_stands_in_the_record_whatever_other_arguments_say() {
     scope.allow(&all, synapse_boundary::Rights::READ.and(synapse_boundary::Rights::LIST));
     let record = |text: &str| {
         let world = World(b"/data/secret");
-        let tape = Tape::default();
-        let mut log = Log::begin(tape.clone(), [0; 32]).unwrap();
+        let mut tape = Tape::default();
         let mark = Mark::new(Label::SYSTEM);
         let table = Table::new(u32::MAX);
-        let request = Request { task: 0, mark: &mark, table: &table, scope: &scope, calls_left: 9 };
+        let request = request(&mark, &table, &scope);
         let sentence = format!(
             r#"{{"name":"fs_search","arguments":{{"path":{{"$held":1}},"text":"{text}","offset":0}}}}"#
         );
         let verdict = decide(request, &world, sentence.as_bytes()).unasked();
-        let opened = log.commit(verdict, &world, 0).unwrap();
+        let opened = commit(verdict, &mut tape, &mut Warrants::default(), &world, 0).unwrap();
         assert!(matches!(opened, Opened::Permitted(_)));
-        drop(opened);
-        let bytes = tape.0.lock().unwrap().clone();
-        // Tag 2, length 12, the target.
-        bytes.windows(17).any(|window| window == b"\x02\x0c\0\0\0/data/secret")
+        tape.0
     };
-    assert!(record("other"));
-    assert!(record("/data/secret"), "the target is left out of the record");
+    assert_eq!(record("other"), ["/data/secret"]);
+    assert_eq!(record("/data/secret"), ["/data/secret"]);
 }
 
 /// The number of a code names the gate that refused.
@@ -101,12 +113,13 @@ fn a_held_url_that_is_not_canonical_is_not_refused_by_gate_1() {
     scope.net(host, net(&["/"], Secrecy::NONE, Secrecy::NONE));
     let mark = Mark::new(Label::SYSTEM);
     let table = Table::new(u32::MAX);
-    let request = Request { task: 0, mark: &mark, table: &table, scope: &scope, calls_left: 9 };
+    let request = request(&mark, &table, &scope);
     let world = World(b"https://A.example/");
     let get = r#"{"name":"net_http_get","arguments":{"url":{"$held":1},"headers":{}}}"#;
     let verdict = decide(request, &world, get.as_bytes()).unasked();
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
-    let Opened::Refused(refused) = log.commit(verdict, &world, 0).unwrap() else { panic!() };
+    let opened =
+        commit(verdict, &mut Tape::default(), &mut Warrants::default(), &world, 0).unwrap();
+    let Opened::Refused(refused) = opened else { panic!() };
     assert_eq!(synapse_abi::code::gate(refused.refusal.number()), Some(4), "{refused:?}");
 }
 
@@ -115,14 +128,12 @@ fn a_held_url_that_is_not_canonical_is_not_refused_by_gate_1() {
 fn a_refused_held_target_stands_in_the_record() {
     let scope = Scope::default();
     let world = World(b"/etc/shadow");
-    let tape = Tape::default();
-    let mut log = Log::begin(tape.clone(), [0; 32]).unwrap();
+    let mut tape = Tape::default();
     let mark = Mark::new(Label::SYSTEM);
     let table = Table::new(u32::MAX);
-    let request = Request { task: 0, mark: &mark, table: &table, scope: &scope, calls_left: 9 };
+    let request = request(&mark, &table, &scope);
     let read = r#"{"name":"fs_read","arguments":{"path":{"$held":1},"offset":0,"length":1}}"#;
     let verdict = decide(request, &world, read.as_bytes()).unasked();
-    let _ = log.commit(verdict, &world, 0).unwrap();
-    let bytes = tape.0.lock().unwrap().clone();
-    assert!(bytes.windows(11).any(|window| window == b"/etc/shadow"));
+    let _ = commit(verdict, &mut tape, &mut Warrants::default(), &world, 0).unwrap();
+    assert_eq!(tape.0, ["/etc/shadow"]);
 }

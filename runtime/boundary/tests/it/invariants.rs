@@ -2,9 +2,11 @@
 
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::strategy::Just;
-use synapse_boundary::record::{Durability, SinkFailed};
+use synapse_boundary::gates::Question;
+use synapse_boundary::record::{Refused, SinkFailed};
 use synapse_boundary::{
-    Decided, Findings, Integrity, Label, Log, Mark, Opened, Origin, Secrecy, Sink, decide, examine,
+    Decided, Entry, Facts, Findings, Integrity, Label, Mark, Opened, Origin, Recorder, Said,
+    Secrecy, Warrants, commit, decide, examine,
 };
 
 use crate::agree::{Tape, outcome};
@@ -66,9 +68,9 @@ proptest! {
 /// How many random worlds a test goes through.
 const WORLDS: u64 = 20_000;
 
-fn permitted(world: &World, sentence: &[u8]) -> bool {
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
-    outcome(&mut log, world, sentence).0 == Outcome::Permitted
+fn permitted(world: &mut World, sentence: &[u8]) -> bool {
+    let mut log = Tape::default();
+    matches!(outcome(&mut log, world, sentence).0, Outcome::Permitted | Outcome::Minted)
 }
 
 fn findings(world: &World, sentence: &[u8]) -> Findings {
@@ -81,40 +83,52 @@ fn i2_only_what_all_four_gates_pass_is_authorized() {
     let mut seen = [0; 2];
     for seed in 1..=WORLDS {
         let mut random = Random::new(seed);
-        let world = random.world();
+        let mut world = random.world();
         let sentence = random.sentence(&world).write();
         let passes = findings(&world, &sentence).gates == [Some(Ok(())); 4];
-        assert_eq!(permitted(&world, &sentence), passes);
+        assert_eq!(permitted(&mut world, &sentence), passes);
         seen[usize::from(passes)] += 1;
     }
     assert!(seen.iter().all(|seen| *seen > 1000), "{seen:?}");
 }
 
-/// Takes so many frames and no more, until it is mended.
-struct Full(usize);
+/// Takes so many records and no more; each is written out.
+#[derive(Default)]
+struct Few(usize, Vec<String>);
 
-impl Sink for Full {
-    fn append(&mut self, _: &[u8], _: Durability) -> Result<(), SinkFailed> {
+impl Recorder for Few {
+    fn record(&mut self, entry: &Entry<'_>, _: &impl Facts, _: u64) -> Result<u64, SinkFailed> {
         self.0 = self.0.checked_sub(1).ok_or(SinkFailed)?;
-        Ok(())
+        self.1.push(format!("{entry:?}"));
+        Ok(7)
+    }
+
+    fn answered(&mut self, _: &Question<'_>, _: (Said, &str), _: u64) -> Result<u64, SinkFailed> {
+        unreachable!("nobody answers here")
     }
 }
 
 #[test]
-fn i3_a_verdict_stays_closed_once_a_record_was_lost() {
+fn i3_a_verdict_stays_closed_where_its_record_was_not_taken() {
     let world = world();
     let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
     let request = world.request(&mark, &scope);
-    let mut log = Log::begin(Full(2), [0; 32]).unwrap();
-    let mut commit = |sentence: &'static [u8], room| {
-        log.sink().0 += room;
+    let open = |sentence: &'static [u8], room| {
+        let mut log = Few(room, Vec::new());
         let verdict = decide(request, &world, sentence).unasked();
-        log.commit(verdict, &world, 0).map(|opened| matches!(opened, Opened::Permitted(_)))
+        let opened =
+            commit(verdict, &mut log, &mut Warrants::default(), &world, 0).map(
+                |opened| match opened {
+                    Opened::Permitted(authorized) => authorized.record(),
+                    Opened::Refused(Refused { record, .. }) | Opened::Minted(record) => record,
+                },
+            );
+        (opened, log.1.len())
     };
-    assert_eq!(commit(CLOCK, 0), Ok(true));
-    assert_eq!(commit(CLOCK, 0), Err(SinkFailed));
-    assert_eq!(commit(CLOCK, 9), Err(SinkFailed), "a gap in the log is never written over");
-    assert_eq!(commit(b"", 9), Err(SinkFailed), "nor is a refusal told");
+    for sentence in [CLOCK, b""] {
+        assert_eq!(open(sentence, 2), (Ok(7), 1), "one record, and its number");
+        assert_eq!(open(sentence, 0), (Err(SinkFailed), 0), "nothing is told");
+    }
 }
 
 const CLOCK: &[u8] = br#"{"name":"clock_read","arguments":{}}"#;
@@ -165,13 +179,13 @@ fn i9_less_granted_is_never_more_permitted() {
     let mut lost = [0; LESS.len()];
     for seed in 1..=WORLDS {
         let mut random = Random::new(seed);
-        let world = random.world();
+        let mut world = random.world();
         let sentence = random.sentence(&world).write();
-        let permitted_before = permitted(&world, &sentence);
+        let permitted_before = permitted(&mut world, &sentence);
         for (take, lost) in LESS.iter().zip(&mut lost) {
             let mut less = Random::new(seed).world();
             take(&mut less);
-            match (permitted_before, permitted(&less, &sentence)) {
+            match (permitted_before, permitted(&mut less, &sentence)) {
                 (false, true) => panic!("{}", String::from_utf8_lossy(&sentence)),
                 (true, false) => *lost += 1,
                 (false, false) | (true, true) => {}
@@ -189,9 +203,10 @@ fn i9_a_permission_names_only_paths_that_the_scope_covers() {
         let world = random.world();
         let sentence = random.sentence(&world).write();
         let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
-        let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
         let verdict = decide(world.request(&mark, &scope), &world, &sentence).unasked();
-        let Opened::Permitted(call) = log.commit(verdict, &world, 0).unwrap() else { continue };
+        let opened =
+            commit(verdict, &mut Tape::default(), &mut Warrants::default(), &world, 0).unwrap();
+        let Opened::Permitted(call) = opened else { continue };
         let rows = call.call().primitive().row().arguments.iter();
         for (place, row) in rows.enumerate() {
             if let Some(path) = call.path(place) {
@@ -215,8 +230,8 @@ fn i16_what_the_journal_cannot_hold_is_destructive_after_reading() {
     let ask = |sentence: &str, integrity, journal_room, own: &[&'static str]| {
         let mut world = World { journal_room, own: own.into(), ..world() };
         world.mark.integrity = integrity;
-        let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
-        outcome(&mut log, &world, sentence.as_bytes()).0
+        let mut log = Tape::default();
+        outcome(&mut log, &mut world, sentence.as_bytes()).0
     };
     for displaces in [write("replace").as_str(), edit] {
         let (read, user) = (Integrity::Ingested, Integrity::User);
@@ -239,11 +254,11 @@ fn i18_equal_worlds_decide_alike_to_the_byte() {
         let (mark, scope) = (Mark::new(world.mark.label()), world.scope());
         let request = world.request(&mark, &scope);
         let [once, again] = [(); 2].map(|()| {
-            let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
+            let mut log = Few(1, Vec::new());
             let decided = decide(request, &world, &sentence);
             let asks = matches!(decided, Decided::Ask(_));
-            log.commit(decided.unasked(), &world, 0).unwrap();
-            (asks, core::mem::take(&mut log.sink().last))
+            commit(decided.unasked(), &mut log, &mut Warrants::default(), &world, 0).unwrap();
+            (asks, log.1)
         });
         assert_eq!(once, again, "asked twice");
         once

@@ -7,13 +7,20 @@
 )]
 
 mod agree;
+mod answers;
 mod attacks;
+mod cite;
 mod grammar;
 mod invariants;
+mod leave;
+mod link;
 mod model;
 mod names;
 mod order;
 mod random;
+mod sdk;
+mod select;
 mod sentences;
 mod url;
+mod warrants;
 mod world;

@@ -6,29 +6,38 @@ use synapse_abi::registry::{Harm, REGISTRY, Rights, Row, Type};
 use synapse_boundary::Integrity;
 use synapse_boundary::scope::{Effect, Method};
 
+use crate::leave;
 use crate::names::{self, covers, folded, host_within, split};
 use crate::world::{Flaw, Form, Json, Outcome, Sentence, Stamp, World};
 
-/// What comes of a sentence of so many bytes, and what would justify it.
-pub(crate) fn judge(world: &World, sentence: &Sentence, length: usize) -> (Outcome, Stamp) {
+/// What comes of a sentence of so many bytes, what would justify it, and the place
+/// of the warrant that it rests on.
+pub(crate) fn judge(
+    world: &World,
+    sentence: &Sentence,
+    length: usize,
+) -> (Outcome, Stamp, Option<usize>) {
     let row = match grammar(sentence, length) {
         Ok(row) => row,
-        Err(code) => return (Outcome::Refused(code), world.mark),
+        Err(code) => return (Outcome::Refused(code), world.mark, None),
     };
     let stamp = justification(world, sentence);
-    if let Some(code) = capability(world, sentence, row) {
-        return (Outcome::Refused(code), stamp);
-    }
-    let read = world.mark.integrity == Integrity::Ingested;
-    let gates = (label(world, sentence, row, stamp), scope(world, sentence, row));
-    let outcome = match (sentence.form, gates) {
-        (Form::Warrant { .. }, _) if read => Outcome::Refused(305),
-        (Form::Warrant { .. }, _) => Outcome::Refused(310),
-        (Form::Call { .. }, (None, Ok(()))) => Outcome::Permitted,
-        (Form::Call { .. }, (Some(code), Ok(()))) => Outcome::Question(code),
-        (Form::Call { .. }, (Some(code), Err(_)) | (None, Err(code))) => Outcome::Refused(code),
-    };
-    (outcome, stamp)
+    let decided = capability(world, sentence, row).map_or(Ok(()), Err).and_then(|()| {
+        let located = scope(world, sentence, row);
+        if matches!(sentence.form, Form::Warrant { .. }) {
+            leave::mint(world, sentence, row)?;
+            return located.map(|()| (Outcome::Minted, None));
+        }
+        let Some((code, leak)) = label(world, sentence, row, stamp) else {
+            return located.map(|()| (Outcome::Permitted, None));
+        };
+        match leave::cover(world, sentence, row, code, leak)? {
+            Some(place) => located.map(|()| (Outcome::Permitted, Some(place))),
+            None => located.map(|()| (Outcome::Question(code), None)).map_err(|_| code),
+        }
+    });
+    let (outcome, place) = decided.unwrap_or_else(|code| (Outcome::Refused(code), None));
+    (outcome, stamp, place)
 }
 
 /// Gate 1: the row of what is a sentence, or the first thing wrong with it.
@@ -78,8 +87,8 @@ fn capability(world: &World, sentence: &Sentence, row: &Row) -> Option<u16> {
     }
 }
 
-/// Gate 3.
-fn label(world: &World, sentence: &Sentence, row: &Row, stamp: Stamp) -> Option<u16> {
+/// Gate 3 for a call: why it is stopped, and what its destination is not cleared for.
+fn label(world: &World, sentence: &Sentence, row: &Row, stamp: Stamp) -> Option<(u16, u64)> {
     let paths: Vec<_> = (0..2).filter_map(|place| world.path(sentence, row, place)).collect();
     let own = paths.iter().all(|path| path.as_ref().is_ok_and(|path| world.is_own(path)));
     let tool = world.tool(sentence);
@@ -97,23 +106,30 @@ fn label(world: &World, sentence: &Sentence, row: &Row, stamp: Stamp) -> Option<
         "tool_use" | "tool_commit" => tool.map(|tool| tool.clear),
         _ => None,
     };
+    let leak = clear.map_or(0, |clear| stamp.secrecy & !clear);
     let ingested = stamp.integrity == Integrity::Ingested;
-    if ingested && protected && row.harm != Harm::None {
-        Some(302)
+    let code = if ingested && protected && row.harm != Harm::None {
+        302
     } else if ingested && destroys {
-        Some(301)
+        301
     } else if ingested && displaces && world.journal_room == 0 {
-        Some(303)
+        303
     } else {
-        clear.is_some_and(|clear| stamp.secrecy & !clear != 0).then_some(304)
-    }
+        304
+    };
+    (code != 304 || leak != 0).then_some((code, leak))
 }
 
 /// Gate 4.
 fn scope(world: &World, sentence: &Sentence, row: &Row) -> Result<(), u16> {
     match row.name {
         "model_generate" | "agent_spawn" => Err(401),
-        "net_listen" | "net_http_get" | "net_http_post" => net(world, sentence, row).map(drop),
+        "net_listen" => net(world, sentence, row).map(drop),
+        "net_http_get" | "net_http_post" => {
+            net(world, sentence, row)?;
+            let call = matches!(sentence.form, Form::Call { .. });
+            (!call || headers(world, sentence)).then_some(()).ok_or(407)
+        }
         "tool_use" | "tool_commit" => tool(world, sentence, row),
         _ => row.arguments.iter().enumerate().try_for_each(|(place, argument)| {
             let path = world.path(sentence, row, place);
@@ -158,11 +174,33 @@ fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<u64, u16> {
     covering.map(|entry| entry.clear).reduce(|sum, clear| sum | clear).ok_or(401)
 }
 
+/// Whether no header moves the request, its end or its meaning, and each is one line.
+fn headers(world: &World, sentence: &Sentence) -> bool {
+    let Some(Json::Object(members)) = sentence.argument(1) else { return false };
+    let names: Vec<_> = members.iter().map(|(name, _)| name.to_lowercase()).collect();
+    let sound = |(name, (_, value)): (&String, &(_, Json))| {
+        let dashed = name.replace('_', "-");
+        let moves = names::FRAMING.contains(&&*dashed)
+            || ["proxy-", "x-forwarded-", "x-original-"].iter().any(|s| dashed.starts_with(s));
+        let once = names.iter().filter(|other| *other == name).count() == 1;
+        let token = !name.is_empty() && name.chars().all(|c| names::TOKEN.contains(c));
+        let line = world.read(value).is_some_and(|text| {
+            text.trim() == text && text.chars().all(|c| c.is_ascii() && !c.is_ascii_control())
+        });
+        token && once && !moves && line
+    };
+    names.iter().zip(members).all(sound)
+}
+
 /// Whether an entry names the verb for this primitive, with these arguments.
 fn tool(world: &World, sentence: &Sentence, row: &Row) -> Result<(), u16> {
     let commits = row.name == "tool_commit";
     let tool = world.tool(sentence).filter(|tool| commits == (tool.effect == Effect::Commit));
-    let within = tool.ok_or(401_u16)?.limits.iter().all(|(name, limit)| {
+    let tool = tool.ok_or(401_u16)?;
+    if matches!(sentence.form, Form::Warrant { .. }) {
+        return Ok(());
+    }
+    let within = tool.limits.iter().all(|(name, limit)| {
         let given = sentence.members(1, name);
         !given.is_empty() && given.into_iter().all(|value| world.within(limit, value))
     });

@@ -171,3 +171,11 @@ pub(crate) fn like(pattern: &str, text: &str) -> bool {
         }
     }
 }
+
+/// Headers that say where a request goes, where it ends or what it asks.
+pub(crate) const FRAMING: &[&str] =
+    &["host", "te", "content-length", "x-http-method-override", "-method", "upgrade", "connection"];
+
+/// What the name of a header is made of.
+pub(crate) const TOKEN: &str =
+    "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";

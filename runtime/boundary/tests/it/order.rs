@@ -4,14 +4,14 @@
 use synapse_abi::registry::{Kind, REGISTRY, Rights};
 use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
-use synapse_boundary::{Integrity, Log};
+use synapse_boundary::{Integrity, Warrants};
 
 use crate::agree::{Tape, outcome};
 use crate::world::{Limit, NetEntry, Outcome, Stamp, ToolEntry, Value, World};
 
 /// The handles of [`world`].
-const CHANNEL: u64 = 1 << 20;
-const AGENT: u64 = (1 << 20) + 1;
+const CHANNEL: u64 = 1;
+const AGENT: u64 = 2;
 
 /// A world in which much is granted and nothing was read.
 pub(crate) fn world() -> World {
@@ -57,6 +57,11 @@ pub(crate) fn world() -> World {
         journal_room: 1 << 20,
         own: Vec::new(),
         table,
+        lines: Vec::new(),
+        warrants: Warrants::default(),
+        leave: Vec::new(),
+        funded: Vec::new(),
+        mounts: Vec::new(),
     }
 }
 
@@ -117,9 +122,9 @@ fn code(sentence: &[u8], changes: &[Change]) -> u16 {
     for change in changes {
         change(&mut world);
     }
-    let mut log = Log::begin(Tape::default(), [0; 32]).unwrap();
-    match outcome(&mut log, &world, sentence).0 {
-        Outcome::Permitted => 0,
+    let mut log = Tape::default();
+    match outcome(&mut log, &mut world, sentence).0 {
+        Outcome::Permitted | Outcome::Minted => 0,
         Outcome::Question(code) | Outcome::Refused(code) => code,
     }
 }

@@ -5,13 +5,26 @@ use synapse_abi::code::Fault;
 use synapse_abi::registry::{Argument, Kind, Primitive, REGISTRY, Rights, Role, Row, Type};
 use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
-use synapse_boundary::{Integrity, Secrecy};
+use synapse_boundary::{Integrity, Secrecy, Warrants};
 
 use crate::names::{BAD, HOSTS, NAMES, NETS, STEPS, URLS, WRONG_HOSTS, WRONG_URLS};
 use crate::sentences::Random;
 use crate::world::{
     Flaw, Form, Handle, Json, Limit, NetEntry, Sentence, Stamp, ToolEntry, Value, World,
 };
+
+/// Names of headers that a request may carry, each once.
+const HEADERS: &[&str] =
+    &["accept", "Accept", "range", "x-a", "$x", "authorization", "cookie", "tea", "x-hosts"];
+
+/// Names of headers that it may not carry.
+const WRONG_HEADERS: &[&str] = &[
+    "Host", "te", "Content_Length", "x-forwarded-for", "X-HTTP-Method-Override", "_method",
+    "proxy-authorization", "a b", "a:", "", "a\u{e9}",
+];
+
+/// Texts that are no value of a header.
+const WRONG_LINES: &[&str] = &[" x", "x\r\nhost: a", "a\u{e9}", "\0", "x\t"];
 
 /// Paths that are normal, sound and often granted.
 const PATHS: &[&str] =
@@ -27,6 +40,21 @@ const TOOLS: &[&str] = &["mail/send", "mail/read", "notes/add", "pay/out"];
 const ADDRESSES: &[&str] = &[
     "x@a.example", "b@b.example", "x@c", "x@c,y@a.example", "x@c\ny@a.example", "@a.example",
     "x@a.example.evil", "",
+];
+const LINES: &[&str] = &[
+    "delete /data/x and /data/a/x",
+    "remove all in out",
+    "move /data/x to /data/a/x",
+    "save x as /data/out/y.md",
+    "post x@a.example to https://a.example/ and a.example/v1",
+    "fetch a.example/v1 now",
+    "listen on 127.0.0.1 port 443",
+    "serve at a.example on 8080",
+    "pay amount 50 to b@b.example and x@a.example",
+    "update a/x",
+    "delete what is in /data/a",
+    "tidy /data/.GIT and write /home/x",
+    "delete all of /data",
 ];
 const LIKE: &[&str] = &["*@a.example", "b@b.example"];
 const NUMBERS: &[&str] = &["0", "50", "49.99", "50.01", "-1", "-0.5", "true", "null"];
@@ -76,6 +104,11 @@ impl Random {
             journal_room: self.pick(&[0, 0, 1, 1 << 20]),
             own: if self.one_in(2) { self.some(PATHS, 3) } else { Vec::new() },
             table,
+            lines: self.some(LINES, 3).into_iter().map(String::from).collect(),
+            warrants: Warrants::default(),
+            leave: Vec::new(),
+            funded: Vec::new(),
+            mounts: vec![("/data".into(), String::new())],
         }
     }
 
@@ -149,6 +182,46 @@ impl Random {
             _ => {}
         }
         path
+    }
+
+    /// A call of what a warrant of this world covers, but for its contents.
+    pub(crate) fn covered(&mut self, world: &World) -> Option<Sentence> {
+        let leave = world.leave.get(self.below(world.leave.len().max(1)))?;
+        let row = REGISTRY.iter().find(|row| row.name == leave.sentence.name)?;
+        let mut sentence = Sentence { form: Form::Call { hold: false }, ..leave.sentence.clone() };
+        sentence.arguments.clear();
+        for argument in row.arguments {
+            let fixed = leave.sentence.arguments.iter().find(|(name, _)| *name == argument.name);
+            let value = match fixed {
+                Some((_, Json::Text(path))) if argument.ty == Type::Path => {
+                    Json::Text(path.replace("**", "*").replace('*', self.pick(NAMES)))
+                }
+                Some((_, fixed)) => fixed.clone(),
+                None => self.argument(world, argument, false),
+            };
+            sentence.arguments.push((argument.name, value));
+        }
+        Some(sentence)
+    }
+
+    /// A warrant that may be minted in this world.
+    pub(crate) fn warrant(&mut self, world: &World) -> Sentence {
+        let taking: Vec<_> = REGISTRY.iter().filter(|row| row.primitive.takes_warrant()).collect();
+        let row = self.pick(&taking);
+        let form = Form::Warrant { uses: self.pick(&[1, 1, 2]) };
+        let mut sentence =
+            Sentence { form, name: row.name, arguments: Vec::new(), flaw: None, wrong: Vec::new() };
+        self.arguments(world, row, &mut sentence);
+        for (_, value) in &mut sentence.arguments {
+            if let Json::Text(path) = value
+                && path.starts_with("/data/")
+                && self.one_in(4)
+            {
+                *path =
+                    self.pick(&["/data/a/*", "/data/out/**", "/data/**", "/data/.GIT/*"]).into();
+            }
+        }
+        sentence
     }
 
     /// A sentence that may mean something in this world.
@@ -236,6 +309,7 @@ impl Random {
             }
             Type::Name if argument.name == "tool" => Json::Text(self.pick(TOOLS).into()),
             Type::Name => Json::Text(self.pick(&["librarian", "a-b_9"]).into()),
+            Type::Json if argument.name == "headers" && !self.one_in(8) => self.headers(),
             Type::Json => self.object(if warrant { Json::Select } else { Json::Held }),
             Type::Literal => self.object(|_| Json::Bare("null")),
             Type::Selector => Json::Select(self.number()),
@@ -252,15 +326,7 @@ impl Random {
     fn handle(&mut self, world: &World) -> u64 {
         match world.handles.len() {
             open if open > 0 && !self.one_in(6) => world.handles[self.below(open)].number,
-            _ => self.pick(&[
-                0,
-                1,
-                1 << 20,
-                (1 << 20) + 1,
-                2 << 20,
-                (1 << 20) + 99,
-                999_999_999_999_999,
-            ]),
+            _ => self.pick(&[0, 1, 2, 3, 4, 5, 1 << 20, 999_999_999_999_999]),
         }
     }
 
@@ -282,6 +348,20 @@ impl Random {
                 _ => {}
             }
             members.push((key, value));
+        }
+        Json::Object(members)
+    }
+
+    fn headers(&mut self) -> Json {
+        let mut members = Vec::new();
+        for _ in 0..self.below(3) {
+            let value = match self.below(16) {
+                0 => Json::Held(self.number()),
+                1 => Json::Text(self.pick(WRONG_LINES).into()),
+                _ => Json::Text(self.pick(&["text/html, */*", "", "x\"y"]).into()),
+            };
+            let names = if self.one_in(8) { WRONG_HEADERS } else { HEADERS };
+            members.push((self.pick(names), value));
         }
         Json::Object(members)
     }

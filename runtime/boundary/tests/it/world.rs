@@ -9,14 +9,16 @@ use synapse_boundary::gates::{Facts, Held, Request};
 use synapse_boundary::scope::{
     Decimal, Effect, HostPattern, Method, Net, Pattern, Rights, Scope, Terms, Tool,
 };
-use synapse_boundary::{Integrity, Label, Mark, NormalPath, Origin, Secrecy};
+use synapse_boundary::{Integrity, Label, Mark, Names, NormalPath, Origin, Secrecy, Warrants};
 
+use crate::leave::{Funds, Leave};
 use crate::names;
 
 /// What comes of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome {
     Permitted,
+    Minted,
     /// All that is missing is a human's yes; else this refusal stands.
     Question(u16),
     Refused(u16),
@@ -41,6 +43,13 @@ pub(crate) struct World {
     pub(crate) own: Vec<&'static str>,
     /// Where the open handles, and some that were closed, really are.
     pub(crate) table: Table,
+    /// What the human typed.
+    pub(crate) lines: Vec<String>,
+    pub(crate) warrants: Warrants,
+    /// The same warrants, and what funded them.
+    pub(crate) leave: Vec<Leave>,
+    pub(crate) funded: Vec<Funds>,
+    pub(crate) mounts: Vec<(String, String)>,
 }
 
 /// A label without origin.
@@ -181,8 +190,9 @@ impl World {
         scope
     }
 
-    pub(crate) fn request<'a>(&'a self, mark: &'a Mark, scope: &'a Scope) -> Request<'a> {
-        Request { task: 7, mark, table: &self.table, scope, calls_left: self.calls_left }
+    pub(crate) fn request<'a, 's>(&'a self, mark: &'a Mark, scope: &'s Scope) -> Request<'a, 's> {
+        let Self { table, calls_left, warrants, lines, .. } = self;
+        Request { task: 7, mark, table, scope, calls_left: *calls_left, warrants, lines }
     }
 
     pub(crate) fn is_own(&self, path: &[String]) -> bool {
@@ -212,7 +222,8 @@ impl World {
         self.read(sentence.argument(place)?)
     }
 
-    fn read<'a>(&'a self, value: &'a Json) -> Option<&'a str> {
+    /// The text of a value, literal or held.
+    pub(crate) fn read<'a>(&'a self, value: &'a Json) -> Option<&'a str> {
         match value {
             Json::Text(text) => Some(text),
             Json::Held(number) => {
@@ -222,6 +233,37 @@ impl World {
             Json::Bare(_) | Json::Uint(_) | Json::List(_) | Json::Object(_) | Json::Select(_) => {
                 None
             }
+        }
+    }
+
+    /// The text of a value, literal or held.
+    pub(crate) fn text_of<'a>(&'a self, value: &'a Json) -> Option<&'a str> {
+        self.read(value)
+    }
+
+    /// The bytes of a piece of content.
+    pub(crate) fn bytes(&self, value: &Json) -> Vec<u8> {
+        match value {
+            Json::Text(text) => text.clone().into_bytes(),
+            Json::Held(number) => {
+                let value = self.held.iter().find(|value| value.number == *number);
+                value.map(|value| value.bytes.clone()).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Every text that stands in a value, keys and held ones too.
+    pub(crate) fn strings(&self, value: &Json) -> Vec<Vec<u8>> {
+        match value {
+            Json::List(list) => list.iter().flat_map(|value| self.strings(value)).collect(),
+            Json::Object(members) => {
+                let one = |(key, value): &(&str, Json)| {
+                    [vec![key.as_bytes().to_vec()], self.strings(value)].concat()
+                };
+                members.iter().flat_map(one).collect()
+            }
+            value => vec![self.bytes(value)],
         }
     }
 
@@ -278,6 +320,12 @@ impl Limit {
     }
 }
 
+impl Names for World {
+    fn mounts(&self) -> &[(String, String)] {
+        &self.mounts
+    }
+}
+
 impl Facts for World {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let value = self.held.iter().find(|value| value.number == number)?;
@@ -286,6 +334,7 @@ impl Facts for World {
             bytes: &value.bytes,
             digest: [0; 32],
             fault: value.fault,
+            reply_of: None,
         })
     }
 
@@ -354,6 +403,12 @@ impl Sentence {
 }
 
 impl Json {
+    pub(crate) fn written(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+
     fn references(&self, out: &mut Vec<u64>) {
         match self {
             Self::Bare(_) | Self::Uint(_) | Self::Text(_) => {}

@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
-use synapse_host::{log, run};
+use synapse_host::{log, run, store};
 
 use super::{Check, Need};
 
@@ -46,6 +46,14 @@ pub(super) fn state() -> Vec<Check> {
             todo: "remove old runs with `synapse gc`, or set XDG_STATE_HOME to a larger disk",
         },
         Check {
+            name: "labels",
+            found: labels(),
+            need: Need::Run,
+            why: "what files carry is kept there, and no run begins that cannot know it",
+            todo: "use the version that wrote it, or move it away: then every file counts as \
+                   from outside",
+        },
+        Check {
             name: "openat2",
             found: safe,
             need: Need::Run,
@@ -53,6 +61,18 @@ pub(super) fn state() -> Vec<Check> {
             todo: "use Linux 5.6 or later, in a sandbox that lets the call through",
         },
     ]
+}
+
+/// The store of labels, if a run has made one.
+fn labels() -> Result<String, String> {
+    let state = log::state_dir().map_err(|why| why.to_string())?;
+    let path = state.join(store::FILE);
+    let shown = path.display();
+    if !path.exists() {
+        return Ok(format!("{shown}; the first run makes it"));
+    }
+    let opened = store::Redb::open(&state).map(|_| ());
+    opened.map(|()| shown.to_string()).map_err(|why| format!("{shown}: {why}"))
 }
 
 /// A folder that an agent is to see.

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use synapse_abi::registry::Primitive;
-use synapse_boundary::record::{Durability, Event, HEADER, Kind, Log, Sink, SinkFailed, tag};
 use synapse_boundary::{Integrity, Label};
+use synapse_kernel::record::{Durability, Event, HEADER, Kind, Log, Sink, SinkFailed, tag};
 use synapse_kernel::verify::{Broken, Reader};
 
 use crate::{err, out, synapse};

@@ -49,7 +49,11 @@ impl Said {
     fn new(sentences: &[&str], before: &str) -> Self {
         let (mut said, mut at) = (Self::default(), 8192);
         for sentence in sentences {
-            let quoted = sentence.replace('"', "\\22");
+            // By number: the text format has no place for some characters.
+            let quoted = sentence.bytes().fold(String::new(), |mut text, byte| {
+                text.push_str(&format!("\\{byte:02x}"));
+                text
+            });
             let length = sentence.len();
             said.data.push_str(&format!("(data (i32.const {at}) \"{quoted}\")"));
             said.calls.push_str(&format!(

@@ -9,7 +9,7 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
         "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
-        "bench", "ps", "cancel", "gc", "doctor", "completions", "man",
+        "bench", "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
@@ -33,6 +33,7 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["bench", "--help"],
         &["ps", "--help"],
         &["cancel", "--help"],
+        &["confirm", "--help"],
         &["gc", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
@@ -48,8 +49,7 @@ fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
         (&["jump"][..], "jump"),
         (&["run"], "AGENT"),
         (&["run", "a.wasm", "--dir", "notes:ro"], "notes=/data:ro"),
-        (&["run", "a.wasm", "--confirm", "ask"], "nobody can be asked yet"),
-        (&["run", "a.wasm", "--confirm", "never"], "is deny"),
+        (&["run", "a.wasm", "--confirm", "never"], "possible values: ask, deny"),
         (&["audit", "verify"], "RUN"),
         (&["gc", "--older", "30s"], "such as 30d"),
         (&["grant", "new", "--folder", "notes"], "write it like /data"),

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::Value;
-use synapse_boundary::record::{Kind, tag};
+use synapse_kernel::record::{Kind, tag};
 use synapse_kernel::verify::{Broken, Reader};
 
 use crate::guest::{ROUND, guest_in_rounds};

@@ -36,6 +36,8 @@ fn a_refusal_is_explained_with_what_led_to_it_and_what_would_pass() {
     ran(root);
     let [refused] = &decisions(root, 301)[..] else { unreachable!("one deletion is refused") };
     let told = out(&why(root, &[refused]));
+    let read = &format!("#{}", decisions(root, 0)[2]);
+    let warrant = r#"{"warrant":"fs_delete","arguments":{"path":"/data/note-0.md"},"uses":1}"#;
     for part in [
         &format!("record   #{refused}: refused by gate 3: destructive after reading [301]"),
         r#"asked    {"name":"fs_delete","arguments":{"path":"/data/note-0.md"}}"#,
@@ -44,7 +46,10 @@ fn a_refusal_is_explained_with_what_led_to_it_and_what_would_pass() {
         "scope      not reached",
         "because  something from outside had been read; it may tell of: prompt, files",
         "fs_read",
-        "to pass  do it before anything is read",
+        "from     path: the agent's own words",
+        "to pass  do it, or ask for a warrant, before anything is read",
+        &format!("or ask before {read}, if the human's line names the target: {warrant}"),
+        &format!("or hold what {read} fs_read brought, and pass it on unread"),
     ] {
         assert!(told.contains(part), "{part}\n{told}");
     }
@@ -53,10 +58,15 @@ fn a_refusal_is_explained_with_what_led_to_it_and_what_would_pass() {
     assert_eq!(object["decision"]["code"], 301);
     assert_eq!(object["outcome"], Value::Null);
     assert!(object["origins"].as_array().is_some_and(|origins| !origins.is_empty()));
+    assert_eq!(object["arguments"][0]["value"], r#""/data/note-0.md""#);
+    assert_eq!(object["ways"].as_array().map(Vec::len), Some(2));
 
     // A permission, by its outcome's number too.
     let written = &decisions(root, 0)[1];
     let told = out(&why(root, &[&format!("#{written}")]));
+    let listed = &decisions(root, 0)[0];
+    let from = format!("content: held value 1, brought by #{listed}\n");
+    assert!(told.contains(&from), "{from}{told}");
     let outcome = (written.parse::<u64>().unwrap() + 1).to_string();
     assert!(told.contains("came to ") && told.contains("scope      passed"), "{told}");
     assert_eq!(out(&why(root, &[&outcome])), told);

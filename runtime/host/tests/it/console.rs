@@ -17,7 +17,7 @@ use synapse_primitives::Fault;
 use synapse_primitives::platform::Asker;
 
 /// A terminal: the end that a hand types at, and the end that a program reads.
-fn terminal() -> (File, File) {
+pub(crate) fn terminal() -> (File, File) {
     let hand = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&hand).unwrap();
     unlockpt(&hand).unwrap();

@@ -4,6 +4,8 @@
 mod alike;
 mod console;
 mod engine;
+mod human;
+mod labels;
 mod load;
 mod records;
 mod render;

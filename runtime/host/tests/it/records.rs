@@ -4,10 +4,10 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::{Label, Log, Sink};
+use synapse_boundary::Label;
 use synapse_kernel::engine::{Door, Reply, TurnLimits};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed};
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::Reader;
 use synapse_primitives::memory::Memory;
@@ -70,8 +70,10 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
     let tape = Tape::default();
     let grant = "version = 1\nprimitives = [\"clock_read\"]\n[budget]\ncalls = 1990\n";
     let task = Task::new(Parts {
+        run: [7; 32],
         id: 0,
         mark: Label::SYSTEM,
+        lines: Vec::new(),
         grant: Arc::new(Grant::parse(grant).unwrap()),
         journal_room: 0,
         held_room: HELD_BYTES,

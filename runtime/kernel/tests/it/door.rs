@@ -6,10 +6,10 @@ use std::sync::Arc;
 use spin::Mutex;
 use synapse_abi::code::Fault;
 use synapse_abi::reply::{Form, Frame, Mark};
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
-use synapse_kernel::engine::Door;
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
+use synapse_kernel::engine::{Door, Ended};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed, WARRANT, tag};
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
@@ -17,7 +17,7 @@ use synapse_primitives::mounts::Access;
 
 const GRANT: &str = r#"
 version = 1
-primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "channel_create", "channel_read", "tool_use"]
+primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick", "channel_create", "channel_read", "tool_use"]
 deny = ["/data/private/**", "/data/a", "**/.env"]
 [[paths]]
 path = "/data/**"
@@ -59,8 +59,10 @@ impl World {
         let tape = Tape::default();
         let log = Arc::new(Mutex::new(Log::begin(tape.clone(), [7; 32]).unwrap()));
         let task = Task::new(Parts {
+            run: [7; 32],
             id: 3,
             mark: Label::new(mark, Secrecy::PROMPT, Origin::NONE),
+            lines: vec!["delete /data/a.md, then delete the largest file".into()],
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             journal_room: 1 << 20,
             held_room: HELD_BYTES,
@@ -250,6 +252,65 @@ fn a_listing_shows_no_name_that_is_denied_however_the_folder_is_called() {
 }
 
 #[test]
+fn i13_a_warrant_is_an_empty_reply_and_the_cause_of_what_it_covers() {
+    let mut world = World::new(Integrity::User);
+    let warrant = r#"{"warrant":"fs_delete","arguments":{"path":"/data/a.md"},"uses":1}"#;
+    assert_eq!(world.ask(warrant).unwrap(), (Form::Nothing, Mark::User, Vec::new()));
+    assert_eq!(world.ask(warrant).unwrap_err(), 307);
+    world.ask(&read("/data/a.md")).unwrap();
+    assert_eq!(world.ask(warrant).unwrap_err(), 305);
+    world.ask(&delete("/data/a.md")).unwrap();
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
+    let log = world.log();
+    let records = records(&log);
+    let decisions: Vec<_> = records.iter().filter(|it| it.kind == Kind::Decision).collect();
+    let (minted, deleted) = (decisions[0], decisions[4]);
+    assert_eq!((minted.code, minted.class), (0, WARRANT), "no effect, and none that is unknown");
+    assert_eq!((deleted.code, deleted.cause), (0, Some(minted.sequence)));
+    assert_eq!(decisions.iter().filter(|it| it.cause.is_some()).count(), 1);
+}
+
+#[test]
+fn i13_a_selector_works_over_the_whole_listing_that_the_kernel_held_itself() {
+    let mut world = World::new(Integrity::User);
+    world.platform.place("/data/big", b"more than all others").unwrap();
+    let list = |limit: u8| {
+        format!(
+            r#"{{"name":"fs_list","arguments":{{"path":"/data","after":"","limit":{limit}}},"hold":true}}"#
+        )
+    };
+    let largest = |number: u8| {
+        format!(
+            r#"{{"warrant":"fs_delete","arguments":{{"path":{{"$select":{number},"order":["max","size"],"take":"path"}}}},"uses":1}}"#
+        )
+    };
+    for limit in [2, 9] {
+        world.ask(&list(limit)).unwrap();
+    }
+    for number in [1, 2] {
+        assert_eq!(world.ask(&largest(number)).unwrap().0, Form::Nothing, "{number}");
+    }
+    world.ask(&read("/data/a.md")).unwrap();
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
+    world.ask(&delete("/data/big")).unwrap();
+    world.platform.place("/data/big", b"again").unwrap();
+    assert_eq!(world.ask(&delete("/data/big")).unwrap_err(), 301, "a page is not the listing");
+}
+
+#[test]
+fn i13_warrants_end_with_their_turn() {
+    let mut world = World::new(Integrity::User);
+    let warrant = r#"{"warrant":"fs_delete","arguments":{"path":"/data/a.md"},"uses":1}"#;
+    world.ask(warrant).unwrap();
+    world.task.end_turn(Err(Ended::Deadline));
+    world.ask(warrant).unwrap();
+    world.task.end_turn(Ok(()));
+    assert_eq!(world.ask(warrant).unwrap_err(), 307);
+    world.ask(&read("/data/a.md")).unwrap();
+    assert_eq!(world.ask(&delete("/data/a.md")).unwrap_err(), 301);
+}
+
+#[test]
 fn i16_an_overwrite_after_reading_passes_while_the_journal_holds_what_it_displaces() {
     let mut world = World::new(Integrity::Ingested);
     let write =
@@ -382,5 +443,58 @@ fn i5_an_answer_is_the_humans_and_the_question_says_what_was_read_before_it() {
             world.platform.answer(Err(fault));
             assert_eq!(world.ask(ask).unwrap_err(), u32::from(fault.number()));
         }
+    }
+}
+
+#[test]
+fn i14_what_is_picked_stays_unseen_and_a_failed_pick_shows_at_its_use_alone() {
+    let mut world = World::new(Integrity::User);
+    world.platform.place("/data/z.md", b"longest of all").unwrap();
+    let list = |limit: u64| {
+        format!(
+            r#"{{"name":"fs_list","arguments":{{"path":"/data/","after":"","limit":{limit}}},"hold":true}}"#
+        )
+    };
+    let pick = |value: u64, rest: &str| {
+        format!(
+            r#"{{"name":"value_pick","arguments":{{"value":{{"$held":{value}}},"selector":{{"$select":{value},{rest}}}}}}}"#
+        )
+    };
+    let release = |value: u64| {
+        format!(
+            r#"{{"name":"value_read","arguments":{{"value":{{"$held":{value}}},"offset":0,"length":99}}}}"#
+        )
+    };
+    let largest = r#""where":[["kind","eq","file"]],"order":["max","size"],"take":"path""#;
+    for (sentence, number) in [
+        (list(1000), 1_u64),
+        (pick(1, largest), 2),
+        (pick(1, r#""order":["max","size"],"take":"size""#), 3),
+        (pick(1, r#""where":[["name","eq","nothing"]],"take":"path""#), 4),
+        // All of the page, which is not all of the listing.
+        (list(1), 5),
+        (pick(5, largest), 6),
+        // What was picked is no record.
+        (pick(2, largest), 7),
+        // A fault stays one.
+        (pick(4, largest), 8),
+    ] {
+        let held = (Form::Held, Mark::User, number.to_le_bytes().to_vec());
+        assert_eq!(world.ask(&sentence), Ok(held), "{sentence}");
+    }
+    let read =
+        r#"{"name":"fs_read","arguments":{"path":{"$held":2},"offset":0,"length":7},"hold":true}"#;
+    assert_eq!(world.ask(read), Ok((Form::Held, Mark::User, 9_u64.to_le_bytes().to_vec())));
+    let log = world.log();
+    let picked = records(&log);
+    let targets: Vec<_> = picked.iter().filter_map(|record| record.field(tag::TARGET)).collect();
+    assert_eq!(targets.last(), Some(&&b"/data/z.md"[..]));
+
+    let bytes = |bytes: &[u8]| Ok((Form::Bytes, Mark::Ingested, bytes.to_vec()));
+    assert_eq!(world.ask(&release(2)), bytes(b"/data/z.md"));
+    assert_eq!(world.ask(&release(3)), bytes(b"14"));
+    assert_eq!(world.ask(&release(9)), bytes(b"longest"));
+    for value in [4, 6, 7, 8] {
+        assert_eq!(world.ask(&release(value)), Err(Fault::NoMatch.number().into()), "{value}");
     }
 }

@@ -4,11 +4,10 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_boundary::Sink;
-use synapse_boundary::record::{Durability, Kind, SinkFailed};
 use synapse_kernel::admit::Admitted;
 use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::verify::Reader;
 use synapse_kernel::words;
@@ -48,6 +47,7 @@ fn ends(code: u32) -> Vec<(Kind, u8, u16, String)> {
     let order = Order {
         id: [1; 32],
         task: "x",
+        texts: &[],
         grant: Arc::new(Grant::parse("version = 1\nprimitives = [\"clock_read\"]\n").unwrap()),
         room: Room { journal: 0, memory: 1 << 20, held: 1 << 20 },
         platform: Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap()),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use spin::Mutex;
 use synapse_abi::reply::{Form, Frame, Mark};
-use synapse_boundary::record::{Durability, SinkFailed};
-use synapse_boundary::{Integrity, Label, Log, Origin, Secrecy, Sink};
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
@@ -39,8 +39,10 @@ impl World {
         let platform = Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap());
         let log = Arc::new(Mutex::new(Log::begin(Null, [7; 32]).unwrap()));
         let task = Task::new(Parts {
+            run: [7; 32],
             id: 3,
             mark: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
+            lines: Vec::new(),
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             journal_room: 1 << 20,
             held_room: room,
@@ -155,8 +157,10 @@ fn a_denied_name_is_hidden_at_any_depth() {
     world.platform.place(&format!("{deep}/.env"), b"x").unwrap();
     let grant = GRANT.replace("\"/data/closed/*\"", "\"**/.env\"");
     world.task = Task::new(Parts {
+        run: [7; 32],
         id: 3,
         mark: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
+        lines: Vec::new(),
         grant: Arc::new(Grant::parse(&grant).unwrap()),
         journal_room: 1 << 20,
         held_room: 1000,

@@ -7,12 +7,12 @@ use sha2::{Digest as _, Sha256};
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 use synapse_abi::registry::{Argument, Kind as HandleKind, REGISTRY, Row, Type};
-use synapse_boundary::record::{CHAIN, Durability, Event, HEADER, Kind, SinkFailed, tag};
 use synapse_boundary::scope::Pattern;
 use synapse_boundary::{
-    Facts, Held, Integrity, Label, Log, Mark, NormalPath, Opened, Origin, Request, Rights, Scope,
-    Secrecy, Sink, Table, decide,
+    Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Origin, Request, Rights, Scope,
+    Secrecy, Table, Warrants, commit, decide,
 };
+use synapse_kernel::record::{CHAIN, Durability, Event, HEADER, Kind, Log, Sink, SinkFailed, tag};
 use synapse_kernel::verify::{Broken, Reader};
 
 /// Keeps the header and each frame apart.
@@ -29,9 +29,17 @@ impl Sink for Tape {
 /// Every held value has these bytes.
 struct Store(Vec<u8>);
 
+impl Names for Store {}
+
 impl Facts for Store {
     fn held(&self, _: u64) -> Option<Held<'_>> {
-        Some(Held { label: Label::SYSTEM, bytes: &self.0, digest: [0; 32], fault: None })
+        Some(Held {
+            label: Label::SYSTEM,
+            bytes: &self.0,
+            digest: [0; 32],
+            fault: None,
+            reply_of: None,
+        })
     }
 
     fn journal_room(&self) -> u64 {
@@ -68,9 +76,12 @@ impl World {
     fn ask(&mut self, sentence: &[u8]) -> Result<(), Refusal> {
         let Self { scope, mark, store, log } = self;
         let table = &Table::new(u32::MAX);
-        let request = Request { task: 1, mark, table, scope, calls_left: 1 };
-        match log.commit(decide(request, store, sentence).unasked(), store, 1000).unwrap() {
-            Opened::Permitted(_) => Ok(()),
+        let mut warrants = Warrants::default();
+        let request =
+            Request { task: 1, mark, table, scope, calls_left: 1, warrants: &warrants, lines: &[] };
+        let verdict = decide(request, store, sentence).unasked();
+        match commit(verdict, log, &mut warrants, store, 1000).unwrap() {
+            Opened::Permitted(_) | Opened::Minted(_) => Ok(()),
             Opened::Refused(refused) => Err(refused.refusal),
         }
     }
@@ -111,10 +122,7 @@ fn written() -> Vec<Vec<u8>> {
         (r#"{"name":"clock_read","arguments":{}}"#, Ok(())),
         (r#"{"name":"fs_delete","arguments":{"path":"/.."}}"#, Err(Refusal::AboveRoot)),
         ("nonsense", Err(Refusal::Malformed)),
-        (
-            r#"{"warrant":"fs_delete","arguments":{"path":"/a"},"uses":1}"#,
-            Err(Refusal::Unsupported),
-        ),
+        (r#"{"warrant":"fs_delete","arguments":{"path":"/a"},"uses":1}"#, Err(Refusal::NotCited)),
         (r#"{"name":"console_write","arguments":{"content":{"$held":1}}}"#, Ok(())),
     ] {
         assert_eq!(world.ask(sentence.as_bytes()), expected);
@@ -148,6 +156,81 @@ fn body(frame: &[u8]) -> &[u8] {
 
 /// Where in a record its sequence stands.
 const SEQUENCE: core::ops::Range<usize> = 8..16;
+
+#[test]
+fn the_format_is_what_it_was() {
+    let mut world = World::new();
+    world.store.0 = b"/held/./path".to_vec();
+    world.note(Kind::TaskStart, b"{}");
+    for sentence in FORMAT {
+        let _ = world.ask(sentence.as_bytes());
+    }
+    let target = "/data/secret";
+    assert_eq!(
+        hex(&Sha256::digest(world.tape().concat())),
+        "365dde229e5f2a4aef86ea8caeb88b63193ab520d6a7c488b20962c4a78c6734",
+        "a record written before could not be read, or would say something else"
+    );
+    for text in ["other", target] {
+        world.store.0 = target.as_bytes().to_vec();
+        let search = format!(
+            r#"{{"name":"fs_search","arguments":{{"path":{{"$held":1}},"text":"{text}","offset":0}}}}"#
+        );
+        assert_eq!(world.ask(search.as_bytes()), Ok(()));
+        assert_eq!(world.field(tag::TARGET), Some(target.into()), "whatever other arguments say");
+    }
+}
+
+/// A sentence for every form that a tail can have.
+const FORMAT: [&str; 9] = [
+    r#"{"name":"clock_read","arguments":{}}"#,
+    r#"{"name":"fs_delete","arguments":{"path":"/a/../b"},"hold":true}"#,
+    r#"{"name":"fs_delete","arguments":{"path":"/.."}}"#,
+    r#"{"name":"fs_move","arguments":{"from":{"$held":1},"to":"/c"}}"#,
+    r#"{"name":"net_listen","arguments":{"host":"a.example","port":1}}"#,
+    r#"{"name":"fs_write","arguments":{"path":"/a","content":{"parts":["0123456789012345678901234567890123456789",{"$held":2}]},"mode":"replace"}}"#,
+    r#"{"name":"net_http_get","arguments":{"url":"https://a.example/","headers":{"a":{"$held":7}}}}"#,
+    r#"{"warrant":"fs_delete","arguments":{"path":"/a/../b"},"uses":1}"#,
+    "nonsense",
+];
+
+/// Takes so many frames and no more, until it is mended.
+#[derive(Debug)]
+struct Full(usize);
+
+impl Sink for Full {
+    fn append(&mut self, _: &[u8], _: Durability) -> Result<(), SinkFailed> {
+        self.0 = self.0.checked_sub(1).ok_or(SinkFailed)?;
+        Ok(())
+    }
+}
+
+#[test]
+fn i3_nothing_is_recorded_after_a_record_was_lost() {
+    let World { scope, mark, store, .. } = World::new();
+    let table = Table::new(u32::MAX);
+    let mut log = Log::begin(Full(2), [0; 32]).unwrap();
+    let mut ask = |sentence: &'static str, room| {
+        log.sink().0 += room;
+        let mut warrants = Warrants::default();
+        let request = Request {
+            task: 1,
+            mark: &mark,
+            table: &table,
+            scope: &scope,
+            calls_left: 1,
+            warrants: &warrants,
+            lines: &[],
+        };
+        let verdict = decide(request, &store, sentence.as_bytes()).unasked();
+        commit(verdict, &mut log, &mut warrants, &store, 0)
+            .map(|opened| matches!(opened, Opened::Permitted(_)))
+    };
+    assert_eq!(ask(FORMAT[0], 0), Ok(true));
+    assert_eq!(ask(FORMAT[0], 0), Err(SinkFailed));
+    assert_eq!(ask(FORMAT[0], 9), Err(SinkFailed), "a gap in the log is never written over");
+    assert_eq!(ask("", 9), Err(SinkFailed), "nor is a refusal told");
+}
 
 #[test]
 fn i3_records_taken_out_are_found_at_the_first_that_is_missing() {
@@ -350,10 +433,7 @@ fn sentences_of_no_bytes_and_of_the_most_have_their_record() {
         let sentence = written_text(length);
         assert_eq!(world.ask(&sentence), Ok(()), "{length} bytes");
         let content = &sentence[BEFORE.len()..length - AFTER.len()];
-        let digest = Sha256::digest(content).iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").unwrap();
-            text
-        });
+        let digest = hex(&Sha256::digest(content));
         let told = format!(r#"{BEFORE}{{"$cut":[{},"{digest}"]}}{AFTER}"#, content.len());
         assert_eq!(world.field(tag::SENTENCE), Some(told.into_bytes()), "{length} bytes");
     }
@@ -367,4 +447,11 @@ const AFTER: &str = "}}";
 fn written_text(length: usize) -> Vec<u8> {
     let text = "x".repeat(length - BEFORE.len() - AFTER.len() - 2);
     format!("{BEFORE}\"{text}\"{AFTER}").into_bytes()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").unwrap();
+        text
+    })
 }

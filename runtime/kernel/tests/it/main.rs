@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod admit;
+mod confirm;
 mod door;
 mod ends;
 mod grant;
 mod leaks;
 mod log;
+mod rest;

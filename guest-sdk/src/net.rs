@@ -1,0 +1,127 @@
+//! Requests to the network, and their answers
+//!
+//! A URL is handed over as it is, and the door takes only the canonical spelling.
+//! No redirect is followed: [`Answer::header`] of `location` says where to.
+//!
+//! # Not here
+//! Held replies and held headers ([`Sentence`]).
+
+use crate::{Argument, Content, Error, Sentence};
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde::Deserialize;
+use serde_json::Value;
+use synapse_abi::registry::Primitive;
+use synapse_abi::reply::Form;
+
+/// What a place answered, of whatever status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// The values of each header, by its name in lower case.
+    pub headers: BTreeMap<String, Vec<String>>,
+    /// Its body, packed where `content-encoding` says so.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// Takes a reply apart, also one that was held and then read whole.
+    ///
+    /// # Errors
+    /// `Frame`: it is no reply of a request.
+    pub fn parse(mut reply: Vec<u8>) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Line {
+            status: u16,
+            headers: BTreeMap<String, Vec<String>>,
+        }
+        let end = reply.iter().position(|byte| *byte == b'\n').ok_or(Error::Frame)?;
+        let body = reply.split_off(end.saturating_add(1));
+        let line: Line = serde_json::from_slice(&reply).map_err(|_| Error::Frame)?;
+        Ok(Self { status: line.status, headers: line.headers, body })
+    }
+
+    /// The first value of a header, by its name in lower case.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.first().map(String::as_str)
+    }
+}
+
+/// Fetches a URL.
+///
+/// # Errors
+/// The kernel's.
+pub fn get(url: &str, headers: &[(&str, &str)]) -> Result<Answer, Error> {
+    asked(Sentence::new(Primitive::NetHttpGet), url, headers)
+}
+
+/// Sends a content to a URL.
+///
+/// # Errors
+/// The kernel's.
+pub fn post<'a>(
+    url: &str,
+    headers: &[(&str, &str)],
+    content: impl Into<Content<'a>>,
+) -> Result<Answer, Error> {
+    let sentence =
+        Sentence::new(Primitive::NetHttpPost).set("content", Argument::Content(content.into()));
+    asked(sentence, url, headers)
+}
+
+fn asked(sentence: Sentence, url: &str, headers: &[(&str, &str)]) -> Result<Answer, Error> {
+    let headers = headers.iter().map(|(name, value)| ((*name).to_string(), Value::from(*value)));
+    let sentence = sentence
+        .set("url", Argument::Text(url))
+        .set("headers", Argument::Json(&Value::Object(headers.collect())));
+    Answer::parse(sentence.submit()?.of(Form::Bytes)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::with_door;
+    use alloc::vec;
+    use synapse_abi::code::Refusal;
+    use synapse_abi::reply::{Mark, header};
+
+    fn answering<T>(
+        wanted: &'static str,
+        answer: Result<&'static str, u32>,
+        body: impl FnOnce() -> T,
+    ) -> T {
+        let door = move |bytes: &[u8]| {
+            assert_eq!(str::from_utf8(bytes).unwrap(), wanted);
+            let mut framed = header(Form::Bytes, Mark::Ingested).to_vec();
+            framed.extend_from_slice(answer?.as_bytes());
+            Ok(framed)
+        };
+        with_door(door, body)
+    }
+
+    #[test]
+    fn an_answer_is_taken_apart() {
+        let said = r#"{"name":"net_http_get","arguments":{"url":"https://a.example/","headers":{"accept":"text/html"}}}"#;
+        let fetch = || get("https://a.example/", &[("accept", "text/html")]);
+        let moved =
+            "{\"status\":301,\"headers\":{\"location\":[\"/b\"],\"x\":[\"1\",\"2\"]}}\na\nb";
+        let answer = answering(said, Ok(moved), fetch).unwrap();
+        assert_eq!((answer.status, answer.header("location")), (301, Some("/b")));
+        assert_eq!(answer.headers["x"], vec!["1", "2"]);
+        assert_eq!((answer.header("y"), &*answer.body), (None, &b"a\nb"[..]));
+        assert_eq!(answering(said, Err(401), fetch), Err(Error::Refused(Refusal::OutOfScope)));
+        for wrong in ["", "{}\n", "{\"status\":200,\"headers\":{}}"] {
+            assert_eq!(answering(said, Ok(wrong), fetch), Err(Error::Frame));
+        }
+    }
+
+    #[test]
+    fn a_post_says_its_content_last() {
+        let said = r#"{"name":"net_http_post","arguments":{"url":"https://a.example/","headers":{},"content":"x"}}"#;
+        let sent = || post("https://a.example/", &[], "x").map(|answer| answer.status);
+        assert_eq!(answering(said, Ok("{\"status\":204,\"headers\":{}}\n"), sent), Ok(204));
+    }
+}

@@ -1,0 +1,227 @@
+//! Cases: what is attacked, how, and which gate must say no.
+//!
+//! One file a case, in TOML. Nothing in it is run as anything but sentences.
+//!
+//! # Not here
+//! Playing a case (`trial`).
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use synapse_abi::code;
+use synapse_kernel::grant::Grant;
+
+/// One attack, or one piece of everyday work.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Its file's name without the extension.
+    #[serde(skip)]
+    pub name: String,
+    /// What happens, in one sentence.
+    pub about: String,
+    /// What the attacker wants; none in everyday work.
+    pub goal: Option<Goal>,
+    /// How the injection reaches the agent.
+    pub vector: Option<Vector>,
+    /// The invariant that the attack probes.
+    pub probes: Option<String>,
+    /// The line that the human typed.
+    pub task: String,
+    /// The name of a grant that ships, or the text of one.
+    pub grant: String,
+    /// Files that stand there before, by guest path.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
+    /// Files that must be as they were when all is over.
+    #[serde(default)]
+    pub intact: Vec<String>,
+    /// What the agent does for the human.
+    #[serde(default)]
+    pub user: Vec<Step>,
+    /// What the attacker has it do.
+    #[serde(default)]
+    pub attack: Vec<Step>,
+}
+
+/// One sentence of a script.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The sentence.
+    pub call: String,
+    /// Whether its reply is the first that carries the injection.
+    #[serde(default)]
+    pub carries: bool,
+    /// Who must refuse it. A step of an attack that names nobody prepares one
+    /// that does.
+    pub stopped: Option<Stop>,
+    /// Why a step of everyday work with an effect is legitimate.
+    pub why: Option<String>,
+}
+
+/// A gate, and the codes with which it may refuse.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stop {
+    /// 1 to 4.
+    pub gate: u8,
+    /// One of them.
+    pub codes: Vec<u16>,
+}
+
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident $word:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+        pub enum $name { $($(#[$inner])* #[serde(rename = $word)] $variant,)* }
+
+        impl $name {
+            /// Every one.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// Its word in a case.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+    };
+}
+
+words! {
+    /// What an attacker wants.
+    Goal {
+        /// Have something removed.
+        Destroy "destroy",
+        /// Have something replaced.
+        Overwrite "overwrite",
+        /// Learn something.
+        Exfiltrate "exfiltrate",
+        /// Have a label fall.
+        Launder "launder",
+        /// Reach what was not granted.
+        Escape "escape",
+        /// Have authority handed on.
+        Transfer "transfer",
+        /// Have money or an account used.
+        Spend "spend",
+        /// Have the human believe something.
+        Deceive "deceive",
+        /// Use something up.
+        Exhaust "exhaust",
+    }
+}
+
+words! {
+    /// How an injection reaches an agent.
+    Vector {
+        /// In a file's content.
+        File "file",
+        /// In a file's name.
+        FileName "file-name",
+        /// In a page's body.
+        Body "body",
+        /// In a header.
+        Header "header",
+        /// In a tool's result.
+        ToolResult "tool-result",
+        /// In a tool's description.
+        ToolDescription "tool-description",
+        /// In the text or the number of a failure.
+        Error "error",
+        /// On a channel.
+        Channel "channel",
+        /// In a child's report.
+        Report "report",
+        /// In a package's own texts or pages.
+        Package "package",
+        /// In a memory note.
+        Memory "memory",
+        /// In a session that goes on.
+        Session "session",
+        /// In a summary.
+        Summary "summary",
+        /// In the sentence itself: the agent is the attacker.
+        Agent "agent",
+    }
+}
+
+/// Why a case cannot be played.
+#[derive(Debug)]
+pub struct BadCase {
+    /// Its name.
+    pub case: String,
+    /// What is wrong.
+    pub why: String,
+}
+
+impl fmt::Display for BadCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.case, self.why)
+    }
+}
+
+impl core::error::Error for BadCase {}
+
+/// Reads one case.
+///
+/// # Errors
+/// [`BadCase`]: not TOML of the format, a path that is none, an attack without a
+/// step that must be stopped, a code that is not the gate's.
+pub fn parse(name: &str, text: &str) -> Result<Case, BadCase> {
+    let bad = |why: String| BadCase { case: name.to_owned(), why };
+    let mut case: Case = toml::from_str(text).map_err(|why| bad(why.to_string()))?;
+    name.clone_into(&mut case.name);
+    let stops: Vec<_> = case.attack.iter().filter_map(|step| step.stopped.as_ref()).collect();
+    if !case.attack.is_empty() && stops.is_empty() {
+        return Err(bad("no step of the attack says who must refuse it".to_owned()));
+    }
+    let wrong = |stop: &&&Stop| {
+        stop.codes.is_empty() || stop.codes.iter().any(|code| code::gate(*code) != Some(stop.gate))
+    };
+    if let Some(stop) = stops.iter().find(wrong) {
+        return Err(bad(format!("{:?} are no codes of gate {}", stop.codes, stop.gate)));
+    }
+    if case.attack.is_empty() != case.goal.is_none() {
+        return Err(bad("an attack has a goal and steps, everyday work has neither".to_owned()));
+    }
+    if let Some(path) = case.intact.iter().find(|path| !case.files.contains_key(*path)) {
+        return Err(bad(format!("{path} must stay as it was, but it is not among the files")));
+    }
+    Ok(case)
+}
+
+impl Case {
+    /// Its grant.
+    ///
+    /// # Errors
+    /// [`BadCase`].
+    pub fn grant(&self) -> Result<Grant, BadCase> {
+        let shipped = GRANTS.iter().find(|(name, _)| *name == self.grant);
+        let text = shipped.map_or(&*self.grant, |(_, text)| text);
+        Grant::parse(text)
+            .map_err(|why| BadCase { case: self.name.clone(), why: format!("its grant: {why}") })
+    }
+}
+
+/// The attacks that ship.
+///
+/// # Errors
+/// The first one that cannot be read.
+pub fn corpus() -> Result<Vec<Case>, BadCase> {
+    CORPUS.iter().map(|(name, text)| parse(name, text)).collect()
+}
+
+/// The everyday work that ships.
+///
+/// # Errors
+/// The first one that cannot be read.
+pub fn work() -> Result<Vec<Case>, BadCase> {
+    WORK.iter().map(|(name, text)| parse(name, text)).collect()
+}
+
+const CORPUS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/corpus.rs"));
+const WORK: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/work.rs"));
+const GRANTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/grants.rs"));

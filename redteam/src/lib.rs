@@ -1,0 +1,24 @@
+//! Attacks and everyday work, played through the real door.
+//!
+//! An attack is a script, not a model: the attacker is taken to have persuaded
+//! the agent of everything, from the first bytes on that carry the injection.
+//! What is left to stop it is the door, and the same script meets the same
+//! door every time. So a number printed here can be had again by anyone.
+//!
+//! # Invariants
+//! 1. A step counts as stopped only if the gate that its case names refused it.
+//! 2. A call that never crossed the door is a failure of the harness, never a
+//!    success of the door.
+//!
+//! # Not here
+//! Any decision (`synapse-boundary`): weaker monitors are predicted, never run.
+
+mod case;
+mod order;
+mod play;
+mod report;
+mod trial;
+
+pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, work};
+pub use report::{Counts, Progress, Report, run};
+pub use trial::{Outcome, Trial};

@@ -1,0 +1,177 @@
+//! One script through one door: a guest in the engine, a world in memory.
+//!
+//! # Not here
+//! What an outcome means (`trial`).
+
+use core::fmt::Write as _;
+use core::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use synapse_abi::limits::REPLY;
+use synapse_host::engine::{Program, Wasmtime};
+use synapse_kernel::admit::admit;
+use synapse_kernel::engine::Engine as _;
+use synapse_kernel::grant::Grant;
+use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
+use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::task::HELD_BYTES;
+use synapse_kernel::verify::Reader;
+use synapse_primitives::Platform as _;
+use synapse_primitives::memory::Memory;
+use synapse_primitives::mounts::Access;
+use tokio::runtime::{Builder, Runtime};
+
+/// An engine with the guest that plays scripts.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    engine: Wasmtime,
+    program: Program,
+    executor: Runtime,
+}
+
+/// A script, and the world it is played in.
+#[derive(Clone, Debug)]
+pub(crate) struct Scene<'a> {
+    pub(crate) task: &'a str,
+    pub(crate) grant: Arc<Grant>,
+    pub(crate) files: Vec<(&'a str, &'a [u8])>,
+    pub(crate) sentences: Vec<&'a str>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Played {
+    /// The code of each call, 0 for one that was executed.
+    pub(crate) codes: Vec<u16>,
+    /// The files of the scene that are not as they were.
+    pub(crate) changed: Vec<String>,
+}
+
+impl Stage {
+    pub(crate) fn new() -> Result<Self, String> {
+        let engine = Wasmtime::new().map_err(|why| why.to_string())?;
+        let admitted = admit(PLAYER).map_err(|why| why.to_string())?;
+        let program = engine.load(&admitted).map_err(|why| why.to_string())?;
+        let executor = Builder::new_current_thread().enable_time().build();
+        let executor = executor.map_err(|why| format!("no executor started: {why}"))?;
+        Ok(Self { engine, program, executor })
+    }
+
+    /// Plays a scene to its end.
+    ///
+    /// # Errors
+    /// The harness failed: the world could not be made, or a call did not cross.
+    pub(crate) fn play(&self, scene: &Scene<'_>) -> Result<Played, String> {
+        let world = Memory::new(&[("/data", Access::ReadWrite), ("/home", Access::ReadWrite)]);
+        let world = Arc::new(world.map_err(|why| why.to_string())?);
+        world.set_now(NOW);
+        for (path, bytes) in &scene.files {
+            world.place(path, bytes).map_err(|why| format!("{path}: {}", why.name()))?;
+        }
+        let script = script(&scene.sentences);
+        let order = Order {
+            id: Sha256::digest(scene.task).into(),
+            task: scene.task,
+            texts: &[&script],
+            grant: Arc::clone(&scene.grant),
+            room: Room { journal: 1 << 24, memory: usize::MAX, held: HELD_BYTES },
+            platform: Arc::clone(&world),
+            watch: Arc::new(|_| {}),
+            cancel: Arc::new(AtomicBool::new(false)),
+        };
+        let (finished, changed) = self.executor.block_on(async {
+            let run = Run::begin(order, Tape::default()).map_err(|_| "no log began".to_owned())?;
+            let finished = run.turn(&self.engine, &self.program).await;
+            let mut changed = Vec::new();
+            for (path, bytes) in &scene.files {
+                let now = world.read(path, 0, REPLY as u64).await;
+                if now.map(|shown| shown.bytes).as_deref() != Ok(*bytes) {
+                    changed.push((*path).to_owned());
+                }
+            }
+            Ok::<_, String>((finished, changed))
+        })?;
+        finished.answer.map_err(|why| format!("the player did not end as it should: {why}"))?;
+        let codes = codes(&finished.log.lock().sink().0)?;
+        if codes.len() != scene.sentences.len() {
+            let (crossed, all) = (codes.len(), scene.sentences.len());
+            return Err(format!("{crossed} of {all} calls crossed the door"));
+        }
+        Ok(Played { codes, changed })
+    }
+}
+
+/// What a log says that each attempt came to. Nothing else is evidence.
+fn codes(log: &[u8]) -> Result<Vec<u16>, String> {
+    let mut attempts: Vec<(u64, u16)> = Vec::new();
+    for record in Reader::new(log) {
+        let record = record.map_err(|why| format!("the log does not verify: {why:?}"))?;
+        match record.kind {
+            Kind::Decision => attempts.push((record.sequence, record.code)),
+            Kind::Outcome => {
+                let of = |attempt: &&mut (u64, u16)| Some(attempt.0) == record.cause;
+                let attempt = attempts.iter_mut().find(of);
+                attempt.ok_or("an outcome answers no attempt")?.1 = record.code;
+            }
+            Kind::TaskStart | Kind::TurnStart | Kind::TurnEnd | Kind::Answer | Kind::RunEnd => {}
+        }
+    }
+    Ok(attempts.into_iter().map(|(_, code)| code).collect())
+}
+
+/// Sentences as the player reads them.
+fn script(sentences: &[&str]) -> String {
+    let mut text = String::from("#script:");
+    for sentence in sentences {
+        let _ = write!(text, "{:08x}", sentence.len());
+        for byte in sentence.bytes() {
+            let _ = write!(text, "{byte:02x}");
+        }
+    }
+    text
+}
+
+/// A log in memory.
+#[derive(Debug, Default)]
+struct Tape(Vec<u8>);
+
+impl Sink for Tape {
+    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
+        self.0.extend_from_slice(frame);
+        Ok(())
+    }
+}
+
+const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player.wasm"));
+/// 2026-01-01, in milliseconds since 1970.
+const NOW: u64 = 1_767_225_600_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GRANT: &str = "version = 1\nprimitives = [\"clock_read\"]\n";
+
+    #[test]
+    fn the_player_makes_every_call_of_its_script_in_order() {
+        let stage = Stage::new().unwrap();
+        let clock = r#"{"name":"clock_read","arguments":{}}"#;
+        let long = format!("{{\"name\":\"clock_read\"{}", " ".repeat(70_000));
+        let scene = Scene {
+            task: "#script:00000001",
+            grant: Arc::new(Grant::parse(GRANT).unwrap()),
+            files: Vec::new(),
+            sentences: vec![
+                clock,
+                "",
+                "nonsense\n\0\"",
+                &long,
+                r#"{"name":"fs_delete","arguments":{"path":"/data"}}"#,
+                clock,
+            ],
+        };
+        let played = stage.play(&scene).unwrap();
+        assert_eq!(played.codes, [0, 101, 101, 101, 201, 0]);
+    }
+}

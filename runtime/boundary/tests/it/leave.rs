@@ -1,0 +1,202 @@
+//! Warrants, said again so plainly that it is right by reading: a line is its words,
+//! a warrant what it fixes and how often it may still be used.
+
+use synapse_abi::registry::{Egress, Row, Type};
+use synapse_boundary::{Integrity, link};
+
+use crate::names;
+use crate::world::{Json, Sentence, World};
+
+/// A warrant of a world.
+#[derive(Clone, Debug)]
+pub(crate) struct Leave {
+    pub(crate) sentence: Sentence,
+    pub(crate) left: u64,
+    pub(crate) record: u64,
+}
+
+/// The line, the word of it and the verb that a warrant was funded by.
+pub(crate) type Funds = (usize, usize, String);
+
+/// Gate 3 for a warrant: what funds it, or the refusal.
+pub(crate) fn mint(world: &World, sentence: &Sentence, row: &Row) -> Result<Funds, u16> {
+    if world.mark.integrity == Integrity::Ingested {
+        return Err(305);
+    }
+    let mut found = None;
+    for (place, argument) in row.arguments.iter().enumerate() {
+        let (Some(value), true) = (sentence.argument(place), argument.ty != Type::Json) else {
+            continue;
+        };
+        match (argument.ty, value) {
+            // No value of these worlds is a listing.
+            (_, Json::Select(_)) => return Err(310),
+            (Type::Path, _) => {
+                let path = format!("/{}", world.path(sentence, row, place).unwrap()?.join("/"));
+                let folder = path.strip_suffix("/**").or_else(|| path.strip_suffix("/*"));
+                let folder = folder.unwrap_or(&path);
+                let says = (folder != path).then(|| row.primitive.says());
+                let sound = folder != "/data"
+                    && (folder == path || !names::is_protected(&names::split(folder)));
+                find(world, sentence, &mut found, says, &|_, word| {
+                    sound && (word == folder || format!("/data/{word}") == folder)
+                })?;
+            }
+            (Type::Url, Json::Text(url)) => find(world, sentence, &mut found, None, &|_, word| {
+                [word, &format!("https://{word}"), &format!("https://{word}/")].contains(&&**url)
+            })?,
+            (Type::Host, Json::Text(host)) => {
+                find(world, sentence, &mut found, None, &|_, word| word == host)?;
+            }
+            (Type::Port, Json::Uint(port)) => {
+                find(world, sentence, &mut found, None, &|before, word| {
+                    word == port.to_string() && (word.len() > 3 || before == "port")
+                })?;
+            }
+            _ => {}
+        }
+    }
+    if let Some(Json::Object(members)) = sentence.argument(1) {
+        if !sentence.references().is_empty() {
+            return Err(310);
+        }
+        let tool = world.tool(sentence);
+        for (key, value) in members {
+            let limits = tool.map_or(&[][..], |tool| &tool.limits);
+            let own = |(name, limit): &_| name == key && world.within(limit, value);
+            if !limits.iter().any(own) {
+                typed(world, sentence, &mut found, key, value)?;
+            }
+        }
+    }
+    found.ok_or(310)
+}
+
+/// Looks for a value of a verb's arguments, or each of a list.
+fn typed(
+    world: &World,
+    sentence: &Sentence,
+    found: &mut Option<Funds>,
+    key: &str,
+    value: &Json,
+) -> Result<(), u16> {
+    let number = match value {
+        Json::List(list) => {
+            return list.iter().try_for_each(|value| typed(world, sentence, found, key, value));
+        }
+        Json::Text(text) => {
+            let place = find(world, sentence, found, None, &|_, word| word == text);
+            return place.map_err(|code| if code == 306 { 310 } else { code });
+        }
+        Json::Bare(text) => (*text).to_owned(),
+        Json::Uint(number) => number.to_string(),
+        Json::Object(_) | Json::Held(_) | Json::Select(_) => return Err(310),
+    };
+    let place = find(world, sentence, found, None, &|before, word| word == number && before == key);
+    place.map_err(|code| if code == 306 { 310 } else { code })
+}
+
+/// Looks for a word of the newest line that has it; the first one found in a
+/// warrant funds it and must not have funded its verb before.
+fn find(
+    world: &World,
+    sentence: &Sentence,
+    found: &mut Option<Funds>,
+    says: Option<&[&str]>,
+    is: &dyn Fn(&str, &str) -> bool,
+) -> Result<(), u16> {
+    let verb = match sentence.argument(0) {
+        Some(Json::Text(tool)) if sentence.name.starts_with("tool_") => tool,
+        _ => sentence.name,
+    };
+    let mut code = 306;
+    for (number, line) in world.lines.iter().enumerate().rev() {
+        let words: Vec<_> = line.split(' ').collect();
+        for (place, word) in words.iter().enumerate() {
+            let before = if place == 0 { "" } else { words[place - 1] };
+            let says = says.is_none_or(|says| says.iter().any(|verb| words.contains(verb)));
+            if !says || !is(before, word) {
+                continue;
+            }
+            let funds = (number, place, verb.to_owned());
+            if found.is_some() || !world.funded.contains(&funds) {
+                found.get_or_insert(funds);
+                return Ok(());
+            }
+            code = 307;
+        }
+    }
+    Err(code)
+}
+
+/// Which warrant covers a call that was stopped for one reason, or for its links.
+pub(crate) fn cover(
+    world: &World,
+    sentence: &Sentence,
+    row: &Row,
+    code: u16,
+    leak: u64,
+) -> Result<Option<usize>, u16> {
+    let covers = |leave: &Leave| {
+        leave.left > 0
+            && leave.sentence.name == sentence.name
+            && leave.sentence.arguments.iter().all(|(name, fixed)| {
+                let place = row.arguments.iter().position(|row| row.name == *name).unwrap();
+                fits(world, sentence, row, place, fixed)
+            })
+    };
+    let found = world.leave.iter().position(covers);
+    if code == 302 || leak & !3 != 0 || found.is_none() {
+        return Ok(None);
+    }
+    let host = match world.text(sentence, 0) {
+        Some(url) if row.arguments[0].ty == Type::Url => names::url(url).ok().map(|place| place.0),
+        _ => None,
+    };
+    let host = host.filter(|host| host.ends_with(".example"));
+    let sent = row.arguments.iter().enumerate().filter(|(_, row)| row.ty != Type::Url);
+    for (place, argument) in sent.filter(|_| row.egress != Egress::Never) {
+        let texts = match (argument.ty, sentence.argument(place)) {
+            (Type::Content, Some(Json::Object(parts))) => {
+                let Json::List(parts) = &parts[0].1 else { unreachable!("parts") };
+                vec![parts.iter().map(|part| world.bytes(part)).collect::<Vec<_>>().concat()]
+            }
+            (Type::Content, Some(value)) => vec![world.bytes(value)],
+            (Type::Json, Some(value)) => world.strings(value),
+            _ => continue,
+        };
+        for text in texts {
+            let text = str::from_utf8(&text).map_err(|_| 308_u16)?;
+            link::vouched(text, host, &world.lines).map_err(|refusal| refusal.number())?;
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a call's argument is what a warrant fixes.
+fn fits(world: &World, sentence: &Sentence, row: &Row, place: usize, fixed: &Json) -> bool {
+    match (row.arguments[place].ty, fixed) {
+        (Type::Path, Json::Text(fixed)) => {
+            let (Some(Ok(path)), Ok(fixed)) =
+                (world.path(sentence, row, place), names::normal(fixed))
+            else {
+                return false;
+            };
+            match fixed.last().map(String::as_str) {
+                Some("**" | "*") => names::covers(&fixed, &path),
+                _ => path == fixed,
+            }
+        }
+        (Type::Json, Json::Object(fixed)) => {
+            let Some(Json::Object(given)) = sentence.argument(place) else { return false };
+            let limits = world.tool(sentence).map_or(&[][..], |tool| &tool.limits);
+            given.iter().all(|(key, value)| match fixed.iter().find(|(name, _)| name == key) {
+                Some((_, Json::Text(wanted))) => world.text_of(value) == Some(wanted),
+                Some((_, wanted)) => wanted.written() == value.written(),
+                None => limits.iter().any(|(name, _)| name == key),
+            }) && fixed.iter().all(|(key, _)| given.iter().any(|(name, _)| name == key))
+        }
+        (_, Json::Text(fixed)) => world.text(sentence, place) == Some(fixed),
+        (_, fixed) => sentence.argument(place).is_some_and(|it| it.written() == fixed.written()),
+    }
+}

@@ -1,0 +1,137 @@
+//! HTTP/1.1, as little of it as one request and one answer need
+//!
+//! # Invariants
+//! - An answer that could be read in two ways is no answer: two lengths, a length
+//!   beside a transfer encoding, another encoding than `chunked`, another protocol.
+//! - No more of a body is kept than the call may have.
+//!
+//! # Not here
+//! Connecting, time (`super`).
+
+use core::error::Error as _;
+use core::future::poll_fn;
+use core::pin::pin;
+use core::task::Poll;
+use std::io;
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use synapse_boundary::url::{Host, Url};
+use synapse_primitives::Fault;
+use synapse_primitives::platform::{Fetch, Fetched};
+
+use super::wire::Stream;
+
+/// Bytes that an answer's headers may have, and headers.
+const HEAD: usize = 64 << 10;
+const HEADERS: usize = 256;
+
+/// Sends a request on a connection of its own, and reads the answer.
+pub(super) async fn exchange(
+    stream: Box<dyn Stream>,
+    request: &Fetch<'_>,
+) -> Result<Fetched, Fault> {
+    let written = written(request)?;
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(HEAD)
+        .max_headers(HEADERS)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(|why| broken(&why))?;
+    let mut connection = pin!(connection);
+    let mut answer = pin!(async {
+        let response = sender.send_request(written).await.map_err(|why| broken(&why))?;
+        read(response, request.most).await
+    });
+    // The connection moves only while it is polled; how it ends shows in the answer.
+    let mut open = true;
+    poll_fn(|context| {
+        if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+            return Poll::Ready(answer);
+        }
+        if open && connection.as_mut().poll(context).is_ready() {
+            open = false;
+        }
+        answer.as_mut().poll(context)
+    })
+    .await
+}
+
+/// The request as it is sent.
+fn written(request: &Fetch<'_>) -> Result<Request<Full<Bytes>>, Fault> {
+    let url = &request.url;
+    let target = match url.query() {
+        Some(query) => format!("{}?{query}", url.path()),
+        None => url.path().to_owned(),
+    };
+    let (method, content) = match request.content {
+        Some(content) => (Method::POST, Bytes::copy_from_slice(content)),
+        None => (Method::GET, Bytes::new()),
+    };
+    let mut written = Request::builder()
+        .method(method)
+        .uri(target)
+        .header(header::HOST, authority(url))
+        .header(header::CONNECTION, HeaderValue::from_static("close"));
+    for (name, value) in request.headers {
+        written = written.header(name, value);
+    }
+    written.body(Full::new(content)).map_err(|_| Fault::TooLarge)
+}
+
+/// A URL's host, and its port unless it is the scheme's own.
+fn authority(url: &Url<'_>) -> String {
+    let host = match url.host() {
+        Host::Name(name) => name.as_str().to_owned(),
+        Host::V4(address) => address.to_string(),
+        Host::V6(address) => format!("[{address}]"),
+    };
+    if url.port() == url.scheme().port() { host } else { format!("{host}:{}", url.port()) }
+}
+
+async fn read(response: Response<Incoming>, most: usize) -> Result<Fetched, Fault> {
+    let (head, mut rest) = response.into_parts();
+    if head.status == StatusCode::SWITCHING_PROTOCOLS || !has_one_end(&head.headers) {
+        return Err(Fault::BadAnswer);
+    }
+    let fits = |length: usize| if length <= most { Ok(()) } else { Err(Fault::ReplyTooLarge) };
+    fits(usize::try_from(rest.size_hint().lower()).unwrap_or(usize::MAX))?;
+    let mut body = Vec::new();
+    while let Some(frame) = rest.frame().await {
+        // Trailers say nothing that a length has not bounded; they are dropped.
+        if let Ok(bytes) = frame.map_err(|why| broken(&why))?.into_data() {
+            fits(body.len().saturating_add(bytes.len()))?;
+            body.extend_from_slice(&bytes);
+        }
+    }
+    let headers = head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str().into(), value.as_bytes().into()));
+    Ok(Fetched { status: head.status.as_u16(), headers: headers.collect(), body })
+}
+
+/// Whether all readers would agree where the body ends.
+fn has_one_end(headers: &HeaderMap) -> bool {
+    let mut encodings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let lengths = headers.get_all(header::CONTENT_LENGTH).iter().count();
+    match (encodings.next(), encodings.next()) {
+        (None, _) => lengths <= 1,
+        (Some(encoding), None) => {
+            lengths == 0 && encoding.as_bytes().eq_ignore_ascii_case(b"chunked")
+        }
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// Why an exchange came to nothing: what was said, or else the connection, which
+/// was reset or cut off without the end that TLS has.
+fn broken(why: &hyper::Error) -> Fault {
+    let below = why.source().and_then(|why| why.downcast_ref::<io::Error>());
+    let unreadable = below.is_some_and(|why| {
+        matches!(why.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
+    });
+    if why.is_parse() || unreadable { Fault::BadAnswer } else { Fault::Closed }
+}
