@@ -1,55 +1,50 @@
-//! Runs of agents: those under way, and the logs of those that ended.
-//!
-//! # Invariants
-//! - I3: a log takes records until its part of the memory is used up; then the
-//!   door opens for nobody.
+//! Runs of agents: those under way, and where what they do is kept.
 //!
 //! # Not here
-//! Who asked for a run (`shell`). What a run records (kernel).
+//! Who asked for a run (`shell`). What a run records (kernel), and where
+//! (`synapse_store`).
 
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 
-use spin::Mutex;
 use synapse_interpreter::{Interpreter, Time};
-use synapse_kernel::record::{Durability, Sink, SinkFailed};
-use synapse_kernel::run::{Mounts, Order, Room, Run};
+use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::{render, words};
+use synapse_store::Shelf;
 
-use crate::board::Board;
+use crate::board::Seat;
 use crate::budget::Budget;
+use crate::desk::Desk;
 use crate::executor::{self, Job};
-use crate::human::{Desk, Human};
+use crate::exit::{Exit, exit};
 use crate::packages::Bundle;
 use crate::{clock, entropy, println, serial, weight};
 
-/// All runs since the image started.
+/// All runs of this machine.
 pub(crate) struct Agents {
     bundle: Bundle,
-    board: Arc<Board>,
-    budget: Budget,
-    /// Bytes that logs may still take.
-    log_room: Arc<AtomicUsize>,
-    jobs: Vec<Job>,
-    runs: Vec<Started>,
+    shelf: Arc<Shelf>,
     desk: Arc<Desk>,
+    budget: Budget,
+    jobs: Vec<Job>,
+    /// Those under way.
+    runs: Vec<Started>,
+    /// When what waited was last made safe.
+    settled: Duration,
     /// Whether runs ask for what only a human can allow.
     pub(crate) ask: bool,
 }
 
-/// One run, under way or ended.
+/// A run that was started.
 #[derive(Clone, Debug)]
 pub(crate) struct Started {
     /// Its number, from 1.
-    pub(crate) number: usize,
-    /// The agent's name.
-    pub(crate) name: String,
-    /// Every byte of its log.
-    pub(crate) log: Arc<Mutex<Vec<u8>>>,
+    pub(crate) number: u64,
     cancel: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
 }
@@ -67,11 +62,23 @@ impl Started {
 }
 
 impl Agents {
-    /// No runs yet.
-    pub(crate) fn new(bundle: Bundle, board: Arc<Board>, budget: Budget) -> Self {
-        let log_room = Arc::new(AtomicUsize::new(budget.logs));
-        let (jobs, runs, desk) = (Vec::new(), Vec::new(), Arc::default());
-        Self { bundle, board, budget, log_room, jobs, runs, desk, ask: false }
+    /// Nothing is under way yet.
+    pub(crate) fn new(bundle: Bundle, shelf: Arc<Shelf>, budget: Budget) -> Self {
+        Self {
+            bundle,
+            shelf,
+            desk: Arc::default(),
+            budget,
+            jobs: Vec::new(),
+            runs: Vec::new(),
+            settled: clock::passed(),
+            ask: false,
+        }
+    }
+
+    /// The numbers of the runs that are under way.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = u64> {
+        self.runs.iter().map(|run| run.number)
     }
 
     /// What came with the machine.
@@ -89,14 +96,18 @@ impl Agents {
         &self.budget
     }
 
-    /// All runs, the first first.
-    pub(crate) fn runs(&self) -> &[Started] {
-        &self.runs
-    }
-
     /// Lets every run go on for a while.
     pub(crate) fn step(&mut self) {
         executor::step(&mut self.jobs);
+        self.runs.retain(|run| !run.has_ended());
+        let now = clock::passed();
+        if now.saturating_sub(self.settled) >= SOON {
+            self.settled = now;
+            if self.shelf.settle().is_err() {
+                println!("the disk failed: nothing more can be recorded");
+                exit(Exit::Unable);
+            }
+        }
     }
 
     /// Starts a run of an agent on a task.
@@ -110,47 +121,48 @@ impl Agents {
         let engine = Interpreter::new(Time::Clock(clock::passed))
             .with_code_bytes(weight::bytes(self.budget.code));
         let (program, grant) = self.bundle.load(name, &engine, &self.budget)?;
-        let number = self.runs.len() + 1;
-        let started = Started {
-            number,
-            name: name.to_string(),
-            log: Arc::default(),
-            cancel: Arc::default(),
-            ended: Arc::default(),
-        };
+        let number = self.shelf.begin(name);
+        let started = Started { number, cancel: Arc::default(), ended: Arc::default() };
+        let seat = Arc::new(Seat {
+            shelf: Arc::clone(&self.shelf),
+            desk: Arc::clone(&self.desk),
+            run: number,
+            agent: name.to_string(),
+            cancel: Arc::clone(&started.cancel),
+        });
         let order = Order {
-            id: entropy::name(u64::try_from(number).unwrap_or(u64::MAX)),
+            id: entropy::name(number),
             task,
             texts: &[],
             grant,
             room: Room {
-                journal: u64::try_from(self.budget.files).unwrap_or(u64::MAX),
+                journal: self.shelf.rooms().files,
                 memory: self.budget.memory,
                 held: self.budget.held,
             },
-            platform: Arc::clone(&self.board),
+            platform: Arc::clone(&seat),
             watch: Arc::new(|crossing| {
                 clock::first_call();
                 println!("{}", words::crossing(crossing));
             }),
             cancel: Arc::clone(&started.cancel),
         };
-        let sink = Tape { log: Arc::clone(&started.log), room: Arc::clone(&self.log_room) };
-        let run = Run::begin(order, sink)
-            .map_err(|_| "the logs of earlier runs take all the room; `forget` them".to_string())?;
-        let run = if self.ask {
-            let (desk, cancel) = (Arc::clone(&self.desk), Arc::clone(&started.cancel));
-            run.confirmed_by(Arc::new(Human { desk, agent: name.to_string(), cancel }))
-        } else {
-            run
+        let Ok(run) = Run::begin(order, self.shelf.tape(number)) else {
+            // Nothing of it was recorded, and perhaps this is not either.
+            let _ = self.shelf.end(number);
+            return Err("the logs of earlier runs take all the room; `forget` them".to_string());
         };
-        let ended = Arc::clone(&started.ended);
+        let run = if self.ask { run.confirmed_by(seat) } else { run };
+        let (ended, kept) = (Arc::clone(&started.ended), Arc::clone(&self.shelf));
         self.jobs.push(Box::pin(async move {
             let finished = run.turn(&engine, &program).await;
             let records = finished.log.lock().next();
             match finished.answer {
                 Ok(answer) => serial::show(&render::block(answer)),
                 Err(why) => println!("run {number} ended without an answer: {why}"),
+            }
+            if kept.end(number).is_err() {
+                println!("run {number}: its end could not be noted");
             }
             println!("run {number} ended: {records} records");
             ended.store(true, Ordering::Relaxed);
@@ -159,33 +171,14 @@ impl Agents {
         Ok(started)
     }
 
-    /// Drops the logs of runs that have ended, and says how many.
-    pub(crate) fn forget(&mut self) -> usize {
-        let mut count = 0;
-        for run in self.runs.iter().filter(|run| run.has_ended()) {
-            let log = core::mem::take(&mut *run.log.lock());
-            self.log_room.fetch_add(log.len(), Ordering::Relaxed);
-            count += usize::from(!log.is_empty());
-        }
-        count
+    /// Drops the logs of runs that are not under way, with what could be put back
+    /// of them, and says how many.
+    pub(crate) fn forget(&self) -> Result<usize, String> {
+        self.shelf
+            .forget(|run| !self.under_way().any(|number| number == run.number))
+            .map_err(|fault| format!("the logs stay: {}", fault.name()))
     }
 }
 
-/// A log in memory, inside the part that all of them share.
-struct Tape {
-    log: Arc<Mutex<Vec<u8>>>,
-    room: Arc<AtomicUsize>,
-}
-
-impl Sink for Tape {
-    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
-        let take = |room: usize| room.checked_sub(frame.len());
-        let taken = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        let mut log = self.log.lock();
-        if taken.is_err() || log.try_reserve(frame.len()).is_err() {
-            return Err(SinkFailed);
-        }
-        log.extend_from_slice(frame);
-        Ok(())
-    }
-}
+/// How long a record that nobody waits for may wait.
+const SOON: Duration = Duration::from_millis(100);

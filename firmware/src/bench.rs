@@ -20,7 +20,6 @@ use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::replay::Replay;
-use synapse_kernel::run::Mounts;
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
@@ -87,7 +86,6 @@ fn crossing(grant: &Arc<Grant>) -> Result<u64, String> {
         id: 0,
         mark: Label::SYSTEM,
         lines: Vec::new(),
-        names: Arc::new(Mounts::default()),
         grant: Arc::clone(grant),
         journal_room: 0,
         held_room: 0,

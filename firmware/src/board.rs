@@ -1,70 +1,62 @@
-//! The platform of this board: files in memory, the clock, the serial line.
+//! The platform of this board: files on the shelf, the clock, the serial line.
 //!
-//! # Invariants
-//! - Files never take more than their part of the memory: a write that would
-//!   is `NoSpace`, before anything is touched.
+//! Each run has a seat at it, so that a change is known to be its own, and a
+//! question to be its agent's.
 //!
 //! # Not here
-//! What a path means (`synapse_primitives::memory`).
+//! What a path means, and how much files may take (`synapse_store`). Who
+//! answers (`desk`).
 
+use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::pin::Pin;
+use core::sync::atomic::AtomicBool;
 
+use synapse_kernel::asking::Asking;
+use synapse_kernel::confirm::{Confirm, Heard};
 use synapse_kernel::render;
-use synapse_primitives::memory::Memory;
-use synapse_primitives::mounts::{Access, MountError};
 use synapse_primitives::platform::{Admits, Asker, Journal, Listing, Mode, Shown, Written};
 use synapse_primitives::rest::Creator;
 use synapse_primitives::{Fault, Platform, Standing};
+use synapse_store::{By, Shelf};
 
+use crate::desk::Desk;
 use crate::{clock, serial};
 
-/// Files, clock and screen.
+/// One run's part of the board.
 #[derive(Debug)]
-pub(crate) struct Board {
-    files: Memory,
-    /// Bytes that files may still take. What is removed gives nothing back: the
-    /// journal may hold it.
-    room: AtomicU64,
+pub(crate) struct Seat {
+    /// Where files are.
+    pub(crate) shelf: Arc<Shelf>,
+    /// Where questions are put.
+    pub(crate) desk: Arc<Desk>,
+    /// The run's number.
+    pub(crate) run: u64,
+    /// What the agent is called.
+    pub(crate) agent: String,
+    /// Set when the run is to end.
+    pub(crate) cancel: Arc<AtomicBool>,
 }
 
-impl Board {
-    /// A board without files, with room for so many bytes of them.
-    pub(crate) fn new(mounts: &[&str], room: u64) -> Result<Self, MountError> {
-        let mounts: Vec<_> = mounts.iter().map(|root| (*root, Access::ReadWrite)).collect();
-        let files = Memory::new(&mounts)?;
-        files.set_now(clock::now_ms());
-        Ok(Self { files, room: AtomicU64::new(room) })
-    }
-
-    /// Puts a file of the bundle in its place.
-    pub(crate) fn place(&self, path: &str, bytes: &[u8]) -> Result<(), Fault> {
-        self.charge(bytes.len())?;
-        self.files.place(path, bytes)
-    }
-
-    fn charge(&self, bytes: usize) -> Result<(), Fault> {
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(ENTRY);
-        let take = |room: u64| room.checked_sub(bytes);
-        self.room
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
-            .map(|_| ())
-            .map_err(|_| Fault::NoSpace)
+impl Seat {
+    fn by(&self, journal: Journal) -> By {
+        By { run: self.run, journal, now_ms: clock::now_ms() }
     }
 }
 
-impl Platform for Board {
+impl Platform for Seat {
     async fn read(&self, path: &str, offset: u64, length: u64) -> Result<Shown, Fault> {
-        self.files.read(path, offset, length).await
+        self.shelf.read(path, offset, length)
     }
 
     async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
-        self.files.list(path, after, limit).await
+        self.shelf.list(path, after, limit)
     }
 
     async fn state(&self, path: &str) -> Result<Standing, Fault> {
-        self.files.state(path).await
+        self.shelf.state(path)
     }
 
     async fn write(
@@ -74,9 +66,7 @@ impl Platform for Board {
         mode: Mode,
         journal: Journal,
     ) -> Result<Written, Fault> {
-        self.charge(content.len())?;
-        self.files.set_now(clock::now_ms());
-        self.files.write(path, content, mode, journal).await
+        self.shelf.write(path, content, mode, self.by(journal))
     }
 
     async fn edit(
@@ -86,12 +76,7 @@ impl Platform for Board {
         new: &[u8],
         journal: Journal,
     ) -> Result<Written, Fault> {
-        // The edited file is a new one, beside the old one in the journal.
-        let listing = self.files.list(path, "", 1).await?;
-        let size = listing.entries.first().map_or(0, |entry| entry.size);
-        self.charge(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(new.len()))?;
-        self.files.set_now(clock::now_ms());
-        self.files.edit(path, old, new, journal).await
+        self.shelf.edit(path, old, new, self.by(journal))
     }
 
     async fn rename(
@@ -101,8 +86,7 @@ impl Platform for Board {
         journal: Journal,
         admits: &Admits<'_>,
     ) -> Result<(), Fault> {
-        self.charge(to.len())?;
-        self.files.rename(from, to, journal, admits).await
+        self.shelf.rename(from, to, self.by(journal), admits)
     }
 
     async fn remove(
@@ -111,12 +95,11 @@ impl Platform for Board {
         journal: Journal,
         admits: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<u64, Fault> {
-        self.files.remove(path, journal, admits).await
+        self.shelf.remove(path, self.by(journal), admits)
     }
 
-    /// The line belongs to the shell while an agent runs: nobody can be asked.
-    async fn ask(&self, _: &[u8], _: Asker) -> Result<Vec<u8>, Fault> {
-        Err(Fault::Closed)
+    async fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault> {
+        self.desk.ask(&self.agent, question, asker, &self.cancel).await
     }
 
     async fn show(&self, bytes: &[u8]) -> Result<(), Fault> {
@@ -129,15 +112,19 @@ impl Platform for Board {
     }
 
     fn is_own(&self, path: &str, creator: Creator) -> bool {
-        self.files.is_own(path, creator)
+        self.shelf.is_own(path, creator)
     }
 
     fn mounts(&self) -> Vec<(String, String)> {
-        self.files.mounts()
+        self.shelf.mounts()
     }
 }
 
-/// What a file costs besides its bytes: its name, and its place in a directory.
-const ENTRY: u64 = 512;
+impl Confirm for Seat {
+    fn ask<'a>(&'a self, asking: Asking) -> Pin<Box<dyn Future<Output = Heard> + Send + 'a>> {
+        Box::pin(self.desk.confirm(&self.agent, asking, &self.cancel))
+    }
+}
+
 /// What is sent over the line is shown on a screen that is not known.
-const COLUMNS: usize = 80;
+pub(crate) const COLUMNS: usize = 80;

@@ -6,6 +6,8 @@
 //! # Not here
 //! The bounds that hold on every board (`abi::limits`, the grant).
 
+use synapse_store::Rooms;
+
 /// Bytes for each purpose, out of what was free when the image started. What is
 /// not given out, a sixth, is for work in progress: a sentence, a reply, copies
 /// of a file.
@@ -38,6 +40,23 @@ impl Budget {
             memory: memories / agents,
             held: free / 12 / agents,
         }
+    }
+
+    /// Memory for pages of a store on a disk, which needs no other memory for files.
+    pub(crate) const fn pages(&self) -> usize {
+        self.files / 2
+    }
+
+    /// What a store may take on a disk of so many bytes: a quarter. Pages are half
+    /// full at worst, and a change stands beside what it replaces until it counts.
+    pub(crate) fn rooms_on(&self, bytes: u64) -> Rooms {
+        Rooms { files: bytes / 6, logs: bytes / 12, ..self.rooms() }
+    }
+
+    /// What a store in memory may take.
+    pub(crate) fn rooms(&self) -> Rooms {
+        let bytes = |bytes: usize| u64::try_from(bytes).unwrap_or(u64::MAX);
+        Rooms { files: bytes(self.files), logs: bytes(self.logs), whole: bytes(self.files / 2) }
     }
 }
 

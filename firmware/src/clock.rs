@@ -54,9 +54,16 @@ pub(crate) fn now_ms() -> u64 {
     START.load(Ordering::Relaxed).saturating_add(passed)
 }
 
-/// Ticks of a millisecond, by the interval timer's first channel, which counts
-/// down; its interrupt is never seen.
+/// Ticks of a millisecond. Whoever runs this machine may take its processor away
+/// in the middle of a measurement, so the one of three that lies between counts.
 fn measure() -> Option<u64> {
+    let (one, other, third) = (measure_once()?, measure_once()?, measure_once()?);
+    Some(one.min(other).max(one.max(other).min(third)))
+}
+
+/// By the interval timer's first channel, which counts down; its interrupt is
+/// never seen.
+fn measure_once() -> Option<u64> {
     // Channel 0, both bytes, counting down once.
     port::write(TIMER_COMMAND, 0x30);
     port::write(TIMER_CHANNEL, u8::MAX);
@@ -124,7 +131,7 @@ const TIMER_CHANNEL: u16 = 0x40;
 const TIMER_COMMAND: u16 = 0x43;
 /// What the timer counts in a millisecond, and for how long it is watched.
 const COUNTS_MS: u64 = 1193;
-const COUNT: u16 = 6000;
+const COUNT: u16 = 2000;
 /// Looks at a device that does not answer before it counts as missing.
 const PATIENCE: u32 = 1_000_000;
 /// Ticks of a millisecond where there is no timer: 1 GHz.

@@ -8,12 +8,15 @@
 //! What a line asks for (`shell`).
 
 use alloc::string::String;
+use core::time::Duration;
 
 use crate::keyboard::Keyboard;
-use crate::serial;
+use crate::{clock, serial};
 
 /// Bytes of a line; what is longer is not taken.
 const LINE: usize = 1000;
+/// A hand does not begin a second line in this time; a paste has it ready.
+const PASTE: Duration = Duration::from_millis(30);
 
 /// Shows that a line may be typed.
 pub(crate) fn prompt() {
@@ -37,15 +40,31 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Throws away what was typed and not taken.
+    /// Forgets what was typed so far, also what has not been looked at.
     pub(crate) fn forget(&mut self) {
         self.line.clear();
-        while serial::receive().or_else(|| self.keyboard.poll()).is_some() {}
+        while self.byte().is_some() {}
+    }
+
+    /// Whether more is there than a hand could have typed since: a paste.
+    pub(crate) fn has_more(&mut self) -> bool {
+        let until = clock::passed().saturating_add(PASTE);
+        while clock::passed() < until {
+            // Some terminals end a line with two characters.
+            if self.byte().is_some_and(|byte| byte != b'\n') {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        serial::receive().or_else(|| self.keyboard.poll())
     }
 
     /// Takes what was typed since the last look.
     pub(crate) fn poll(&mut self) -> Option<Typed> {
-        while let Some(byte) = serial::receive().or_else(|| self.keyboard.poll()) {
+        while let Some(byte) = self.byte() {
             match byte {
                 b'\r' | b'\n' => {
                     serial::show("\n");

@@ -1,7 +1,8 @@
 //! Breaking on purpose, so that anyone can see what an image does then
 //!
-//! Whoever starts a machine may ask for it: `drill=stack` on the command line.
-//! Nothing else leads here.
+//! Whoever starts a machine may ask for it: `drill=stack` on the command line, or
+//! `drill=cut:7`, which stands still in the middle of the seventh write to the
+//! disk, as if the power were cut. Nothing else leads here.
 //!
 //! # Not here
 //! What is printed (`interrupt`, `exit`).
@@ -11,7 +12,33 @@ use core::hint::black_box;
 
 use crate::exit::{Exit, exit};
 use crate::memory::paging;
-use crate::println;
+use crate::{port, println};
+
+/// The write to the disk in which the power is cut, if any.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cut(u64);
+
+impl Cut {
+    /// What a drill's name says, if it is one of these.
+    pub(crate) fn named(way: &str) -> Option<Self> {
+        way.strip_prefix("cut:")?.parse().ok().map(Self)
+    }
+
+    /// Counts a write, and says whether it is the one.
+    pub(crate) fn is_now(&mut self) -> bool {
+        let is_last = self.0 == 1;
+        self.0 = self.0.saturating_sub(1);
+        is_last
+    }
+
+    /// Stands still.
+    pub(crate) fn happen() -> ! {
+        println!("drill: the power is cut in the middle of a write");
+        loop {
+            port::halt();
+        }
+    }
+}
 
 /// Breaks in the way that is asked for; one that is not known ends the image.
 pub(crate) fn run(way: &str) -> ! {

@@ -8,7 +8,7 @@
 
 use core::ops::Range;
 
-use crate::memory::{Loaded, TOP, paging};
+use crate::memory::{DEVICES, Loaded, TOP, paging};
 
 /// Modules that are looked at.
 pub(crate) const MODULES: usize = 4;
@@ -125,7 +125,7 @@ impl Handover {
 
     fn range(&mut self, start: u64, length: u64, kind: u32) {
         if kind == RAM {
-            self.ram.push(start.max(LOW)..start.saturating_add(length).min(TOP));
+            self.ram.push(start.max(LOW)..start.saturating_add(length).min(DEVICES));
         }
     }
 

@@ -26,39 +26,46 @@ mod clock;
 mod console;
 #[expect(unsafe_code, reason = "instructions that Rust has no words for")]
 mod cpu;
+mod desk;
 #[expect(unsafe_code, reason = "what is forbidden is done on purpose")]
 mod drill;
 mod entropy;
 mod executor;
 mod exit;
+mod fw_cfg;
 mod handover;
-mod human;
 #[expect(unsafe_code, reason = "the processor's own tables, and what it leaves on a stack")]
 mod interrupt;
 mod keyboard;
 #[expect(unsafe_code, reason = "addresses of the machine become references here")]
 mod memory;
 mod packages;
+mod past;
 #[expect(unsafe_code, reason = "in and out are instructions of the machine")]
 mod port;
 mod replay;
 mod serial;
 mod shell;
+mod virtio;
 mod weight;
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use agents::Agents;
-use board::Board;
 use budget::Budget;
+use drill::Cut;
 use exit::{Exit, exit};
 use handover::Handover;
 use memory::{Loaded, heap, paging};
 use packages::Bundle;
 use shell::Shell;
+use synapse_store::device::Device;
+use synapse_store::{Database, Rooms, Shelf, Store, Volatile};
+use virtio::block::{Disk, NoDisk};
 
 /// What runs once the machine is in 64-bit mode.
 fn start(memory: Loaded, magic: u32, information: u32) -> ! {
@@ -73,16 +80,15 @@ fn start(memory: Loaded, magic: u32, information: u32) -> ! {
     let [bundle, ..] = memory.settle(handover.free.clone(), handover.modules.clone());
     let free = heap::free();
     println!("synapse {}: {} KiB of memory", env!("CARGO_PKG_VERSION"), free >> 10);
-    if let Some(way) = handover.word("drill") {
-        drill::run(way);
-    }
+    let cut = handover.word("drill").map(|way| Cut::named(way).unwrap_or_else(|| drill::run(way)));
     if !clock::init() {
         println!("no clock chip: the time counts from 1970");
     }
     if entropy::bytes().is_none() {
         println!("no source of randomness: no keys can be made");
     }
-    match shell(bundle, Budget::of(free)) {
+    let shell = carried(bundle).and_then(|bundle| shell(bundle, cut.unwrap_or_default()));
+    match shell {
         Ok(shell) => shell.run(),
         Err(why) => {
             println!("error: {why}");
@@ -91,28 +97,61 @@ fn start(memory: Loaded, magic: u32, information: u32) -> ! {
     }
 }
 
+/// The bundle: a boot module, or else a file of QEMU's.
+fn carried(module: &'static [u8]) -> Result<&'static [u8], String> {
+    match fw_cfg::bundle().filter(|_| module.is_empty()) {
+        None => Ok(module),
+        Some(Ok(bundle)) => Ok(bundle),
+        Some(Err(size)) => Err(format!(
+            "the bundle has {} KiB, and there is no room for it; give the machine more memory",
+            size >> 10
+        )),
+    }
+}
+
+/// Where files and logs are kept: on the disk, or in memory if there is none.
+fn store(budget: &Budget, cut: Cut) -> Result<(Box<dyn Store>, Rooms), String> {
+    let disk = match Disk::find(cut) {
+        Ok(disk) => Box::new(disk),
+        Err(NoDisk::Missing) => return Ok((Box::new(Volatile::default()), budget.rooms())),
+        Err(NoDisk::ReadOnly) => {
+            return Err("the disk cannot be written; give it one that can, or none".to_string());
+        }
+        Err(NoDisk::Unusable) => {
+            return Err(
+                "the disk cannot be spoken to: it is not of virtio 1, or its registers are \
+                        out of reach; give it another, or none"
+                    .to_string(),
+            );
+        }
+    };
+    let bytes = disk.bytes();
+    let store = Database::open(disk, budget.pages()).map_err(|why| why.to_string())?;
+    println!("disk: {} KiB", bytes >> 10);
+    Ok((Box::new(store), budget.rooms_on(bytes)))
+}
+
 /// Puts the bundle's files in their places.
-fn shell(bundle: &'static [u8], budget: Budget) -> Result<Shell, String> {
+fn shell(bundle: &'static [u8], cut: Cut) -> Result<Shell, String> {
+    let budget = Budget::of(heap::free());
     let bundle = Bundle::read(bundle)?;
     let mut mounts: Vec<String> = Vec::new();
-    for (path, _) in bundle.below("files/") {
-        let root = path.split_once('/').ok_or_else(|| {
+    let mut files: Vec<(String, &[u8])> = Vec::new();
+    for (path, bytes) in bundle.below("files/") {
+        let (root, _) = path.split_once('/').ok_or_else(|| {
             format!("files/{path}: a file stands in a folder, such as files/data/{path}")
         })?;
-        let root = format!("/{}", root.0);
+        let root = format!("/{root}");
         if !mounts.contains(&root) {
             mounts.push(root);
         }
+        files.push((format!("/{path}"), bytes));
     }
     if mounts.is_empty() {
         mounts.push("/data".to_string());
     }
-    let roots: Vec<&str> = mounts.iter().map(|root| &**root).collect();
-    let room = u64::try_from(budget.files).unwrap_or(u64::MAX);
-    let board = Arc::new(Board::new(&roots, room).map_err(|why| why.to_string())?);
-    for (path, bytes) in bundle.below("files/") {
-        let path = format!("/{path}");
-        board.place(&path, bytes).map_err(|fault| format!("{path}: {}", fault.name()))?;
-    }
-    Ok(Shell::new(Agents::new(bundle, Arc::clone(&board), budget), board))
+    let (store, rooms) = store(&budget, cut)?;
+    let shelf = Shelf::open(store, rooms, &mounts, &files, clock::now_ms());
+    let shelf = Arc::new(shelf.map_err(|why| why.to_string())?);
+    Ok(Shell::new(Agents::new(bundle, Arc::clone(&shelf), budget), shelf))
 }

@@ -1,4 +1,4 @@
-//! Input and output ports, a byte or a double word at a time
+//! Input and output ports
 //!
 //! # Not here
 //! What stands behind a port: each device has a module of its own.
@@ -18,6 +18,34 @@ pub(crate) fn read(port: u16) -> u8 {
 pub(crate) fn write(port: u16, byte: u8) {
     // SAFETY: as for `read`.
     unsafe { asm!("out dx, al", in("dx") port, in("al") byte, options(nomem, nostack)) };
+}
+
+/// Reads a byte after the other.
+pub(crate) fn read_all(port: u16, into: &mut [u8]) {
+    // SAFETY: the instruction writes as many bytes as the range has.
+    unsafe {
+        asm!(
+            "rep insb",
+            in("dx") port,
+            inout("rcx") into.len() => _,
+            inout("rdi") into.as_mut_ptr() => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Reads a double word.
+pub(crate) fn read_u32(port: u16) -> u32 {
+    let word: u32;
+    // SAFETY: as for `read`.
+    unsafe { asm!("in eax, dx", in("dx") port, out("eax") word, options(nomem, nostack)) };
+    word
+}
+
+/// Writes a word.
+pub(crate) fn write_u16(port: u16, word: u16) {
+    // SAFETY: as for `read`.
+    unsafe { asm!("out dx, ax", in("dx") port, in("ax") word, options(nomem, nostack)) };
 }
 
 /// Writes a double word.

@@ -1,32 +1,29 @@
 //! What the human can ask for at the console
 //!
 //! # Not here
-//! Where lines come from (`console`). Running agents (`agents`).
+//! Where lines come from (`console`). Running agents (`agents`), and what is left
+//! of runs (`past`).
 
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
-use core::fmt::Write;
 
-use synapse_kernel::account::Account;
-use synapse_kernel::verify::{Broken, Reader};
 use synapse_kernel::{render, words};
-use synapse_primitives::Platform;
 use synapse_primitives::platform::Kind;
+use synapse_store::Shelf;
 
-use crate::agents::{Agents, Started};
-use crate::board::Board;
+use crate::agents::Agents;
 use crate::console::{self, Console, Typed};
+use crate::desk::Tended;
 use crate::exit::{Exit, exit};
-use crate::human::Tended;
 use crate::memory::heap;
-use crate::{bench, cpu, executor, println, replay, serial};
+use crate::{bench, cpu, past, println, replay, serial};
 
 /// The console's reader.
 pub(crate) struct Shell {
     agents: Agents,
-    board: Arc<Board>,
+    shelf: Arc<Shelf>,
     console: Console,
     /// Lines that wait for the one before them.
     ahead: VecDeque<String>,
@@ -34,8 +31,8 @@ pub(crate) struct Shell {
 
 impl Shell {
     /// A shell over these agents and files.
-    pub(crate) fn new(agents: Agents, board: Arc<Board>) -> Self {
-        Self { agents, board, console: Console::default(), ahead: VecDeque::new() }
+    pub(crate) fn new(agents: Agents, shelf: Arc<Shelf>) -> Self {
+        Self { agents, shelf, console: Console::default(), ahead: VecDeque::new() }
     }
 
     /// Does what the bundle's `start` says, and then what is typed.
@@ -88,17 +85,15 @@ impl Shell {
                 self.runs();
                 Ok(())
             }
-            "why" => self.why(rest),
-            "audit" => self.audit(rest),
+            "why" => past::why(&self.shelf, rest),
+            "audit" => past::audit(&self.shelf, rest),
+            "undo" => self.undo(rest),
             "replay" => replay::run(self.agents.bundle(), self.agents.budget(), rest),
             "bench" | "/bench" => {
                 let agent = if rest == "synapse" { "" } else { rest };
                 bench::run(self.agents.bundle(), self.agents.budget(), agent)
             }
-            "forget" => {
-                println!("logs forgotten: {}", self.agents.forget());
-                Ok(())
-            }
+            "forget" => self.agents.forget().map(|count| println!("logs forgotten: {count}")),
             "free" => {
                 println!("{} KiB of memory are free", heap::free() >> 10);
                 Ok(())
@@ -156,7 +151,7 @@ impl Shell {
         let path = if path.is_empty() { "/" } else { path };
         let mut after = String::new();
         loop {
-            let page = executor::finish(self.board.list(path, &after, PAGE), || {});
+            let page = self.shelf.list(path, &after, PAGE);
             let page = page.map_err(|fault| failed(path, fault.name()))?;
             for entry in &page.entries {
                 let sign = if entry.kind == Kind::Directory { "/" } else { "" };
@@ -176,8 +171,8 @@ impl Shell {
     fn show(&self, path: &str) -> Result<(), String> {
         let mut offset = 0;
         loop {
-            let read = executor::finish(self.board.read(path, offset, SHOWN), || {});
-            let bytes = read.map_err(|fault| failed(path, fault.name()))?.bytes;
+            let bytes = self.shelf.read(path, offset, SHOWN);
+            let bytes = bytes.map_err(|fault| failed(path, fault.name()))?.bytes;
             if bytes.is_empty() {
                 return Ok(());
             }
@@ -187,71 +182,52 @@ impl Shell {
     }
 
     fn runs(&self) {
-        for run in self.agents.runs() {
-            let state = if run.has_ended() { "ended" } else { "runs" };
+        for run in self.shelf.runs() {
+            let state = if self.agents.under_way().any(|number| number == run.number) {
+                "runs"
+            } else if run.ended {
+                "ended"
+            } else {
+                "was cut off"
+            };
             println!("run {}  {}  {state}", run.number, render::line(&run.name, 40));
         }
     }
 
-    /// The last run, or the one with this number.
-    fn find(&self, number: &str) -> Result<&Started, String> {
-        let runs = self.agents.runs();
-        if number.is_empty() {
-            return runs.last().ok_or_else(|| "nothing was run yet".to_string());
+    /// Shows what would be put back of a run, asks, and puts it back.
+    fn undo(&mut self, number: &str) -> Result<(), String> {
+        if self.agents.under_way().next().is_some() {
+            return Err("an agent is at work in these files; wait until it has ended".to_string());
         }
-        let named = |run: &&Started| number.parse() == Ok(run.number);
-        runs.iter()
-            .find(named)
-            .ok_or_else(|| format!("no run is called {}", render::line(number, 40)))
+        let run = past::find(&self.shelf, number)?;
+        let changes = past::changes(&self.shelf, run.number)?;
+        for (_, entry) in &changes {
+            println!("{}", past::planned(entry));
+        }
+        if changes.is_empty() {
+            println!("nothing is left to put back of run {}", run.number);
+            return Ok(());
+        }
+        // A line that came before the question is no answer to it.
+        self.console.forget();
+        let count = past::counted(changes.len());
+        serial::show(&format!("put back {count} of run {}? Type yes: ", run.number));
+        if self.line().as_deref() != Some("yes") {
+            println!("nothing was put back");
+            return Ok(());
+        }
+        past::put_back(&self.shelf, run.number, &changes)
     }
 
-    /// A record of the last run, with what came of it.
-    fn why(&self, number: &str) -> Result<(), String> {
-        let number = number.trim_start_matches('#');
-        let wanted: u64 = number.parse().map_err(|_| "say which record: `why 12`".to_string())?;
-        let run = self.find("")?;
-        let log = run.log.lock();
-        let account = Account::find(&log, wanted).map_err(|why| why.to_string())?;
-        for line in account.lines() {
-            println!("{line}");
-        }
-        Ok(())
-    }
-
-    fn audit(&self, words: &str) -> Result<(), String> {
-        let (verb, number) = words.split_once(' ').unwrap_or((words, ""));
-        let run = self.find(number)?;
-        let log = run.log.lock();
-        let mut reader = Reader::new(&log);
-        let mut count = 0_u64;
-        for record in reader.by_ref() {
-            let record = record.map_err(broken)?;
-            if verb == "show" {
-                println!("{}", words::record(&record));
+    /// The line that is typed now; none if it is given up.
+    fn line(&mut self) -> Option<String> {
+        loop {
+            match self.console.poll() {
+                Some(Typed::Line(line)) => return Some(line),
+                Some(Typed::Interrupt) => return None,
+                None => cpu::pause(),
             }
-            count += 1;
         }
-        let mut chain = String::new();
-        for byte in Reader::chain(&reader) {
-            // Writing to a String cannot fail.
-            let _ = write!(chain, "{byte:02x}");
-        }
-        match verb {
-            "show" => Ok(()),
-            "verify" => {
-                println!("run {}: {} records, chain {chain}", run.number, words::grouped(count));
-                Ok(())
-            }
-            _ => Err("say `audit show` or `audit verify`".to_string()),
-        }
-    }
-}
-
-fn broken(what: Broken) -> String {
-    match what {
-        Broken::Header => "the log has no header: it was forgotten".to_string(),
-        Broken::Record(number) => format!("record {number} is not as it was written"),
-        Broken::Torn(number) => format!("the log ends inside record {number}"),
     }
 }
 
@@ -264,9 +240,10 @@ run AGENT TASK [&]        runs an agent on a task, behind the prompt with &
 confirm ask|deny          whether a run asks for what only a human can allow; deny at first
 runs                      runs since the machine was started
 ls [PATH], cat PATH       files
-why N                     record N of the last run, and what came of it
+why N [RUN]               record N of the last run or this one, and what came of it
 audit show|verify [RUN]   a run's records; whether they are as they were written
-forget                    drops the logs of runs that have ended
+undo [RUN]                puts back what a run changed, after it asked
+forget                    drops what is kept of runs that have ended
 replay [N]                the bundle's runs in a world that stands still
 bench [AGENT]             ticks of a call
 free                      memory

@@ -314,15 +314,7 @@ where
                 platform.remove(path(call, 0)?, journal(call, caller), &covered).await?;
             Ok(Done { displaced, ..Done::NOTHING })
         }
-        Primitive::ValueRead => {
-            let Argument::Held(held) = call.call().argument(0) else {
-                return Err(Fault::NoMatch);
-            };
-            let rest = value(facts, held)?.get(as_usize(number(call, 1))..).unwrap_or_default();
-            let length = as_usize(number(call, 2)).min(limits::REPLY);
-            let bytes = rest.get(..length).unwrap_or(rest);
-            Ok(Done::new(Form::Bytes, bytes.to_vec()))
-        }
+        Primitive::ValueRead => part(call, facts),
         Primitive::NetHttpGet => {
             let reply = fetch(call, None, platform, facts, reached).await?;
             Ok(Done::new(Form::Bytes, reply))
@@ -346,6 +338,17 @@ where
         | Primitive::ToolUse
         | Primitive::ToolCommit => Err(Fault::Unsupported),
     }
+}
+
+/// What stands in a part of a held value.
+fn part<F: Facts + Sync>(call: &Authorized<'_>, facts: &F) -> Result<Done, Fault> {
+    let Argument::Held(held) = call.call().argument(0) else {
+        return Err(Fault::NoMatch);
+    };
+    let rest = value(facts, held)?.get(as_usize(number(call, 1))..).unwrap_or_default();
+    let length = as_usize(number(call, 2)).min(limits::REPLY);
+    let bytes = rest.get(..length).unwrap_or(rest);
+    Ok(Done::new(Form::Bytes, bytes.to_vec()))
 }
 
 /// Takes what a selector means, as a warrant would find it: of a listing only if

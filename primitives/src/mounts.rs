@@ -63,7 +63,7 @@ impl core::error::Error for MountError {}
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place<'p> {
+pub enum Place<'p> {
     /// The root of the mount with this number.
     Root(usize),
     /// An entry of a mount, by its path below the mount's root.
@@ -74,12 +74,16 @@ pub(crate) enum Place<'p> {
 
 /// The mounts of one task, by guest root.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub struct Table {
     roots: Vec<String>,
 }
 
 impl Table {
-    pub(crate) fn new(roots: Vec<String>) -> Result<Self, MountError> {
+    /// A table of these guest roots.
+    ///
+    /// # Errors
+    /// [`MountError`] for a root that is not normal or overlaps another.
+    pub fn new(roots: Vec<String>) -> Result<Self, MountError> {
         for (at, root) in roots.iter().enumerate() {
             if !is_normal(root) || nameable(root).is_err() || root == "/" {
                 return Err(MountError::NotNormal { root: root.clone() });
@@ -94,7 +98,7 @@ impl Table {
     }
 
     /// The guest roots.
-    pub(crate) fn roots(&self) -> impl Iterator<Item = &str> {
+    pub fn roots(&self) -> impl Iterator<Item = &str> {
         self.roots.iter().map(String::as_str)
     }
 
@@ -103,7 +107,7 @@ impl Table {
     /// # Errors
     /// `NotFound` where no mount is, `Reserved` and `TooLarge` for names that
     /// cannot be an agent's.
-    pub(crate) fn place<'p>(&self, path: &'p str) -> Result<Place<'p>, Fault> {
+    pub fn place<'p>(&self, path: &'p str) -> Result<Place<'p>, Fault> {
         if !is_normal(path) {
             return Err(Fault::NotFound);
         }
@@ -124,7 +128,8 @@ impl Table {
     }
 
     /// The names one level below a path above the mounts.
-    pub(crate) fn names_below<'t>(&'t self, path: &str) -> BTreeSet<&'t str> {
+    #[must_use]
+    pub fn names_below<'t>(&'t self, path: &str) -> BTreeSet<&'t str> {
         let path = if path == "/" { "" } else { path };
         self.roots
             .iter()
@@ -135,7 +140,8 @@ impl Table {
 }
 
 /// Splits off the last name of a path inside a mount.
-pub(crate) fn split_last(rest: &str) -> (Option<&str>, &str) {
+#[must_use]
+pub fn split_last(rest: &str) -> (Option<&str>, &str) {
     match rest.rsplit_once('/') {
         Some((parents, name)) => (Some(parents), name),
         None => (None, rest),
@@ -143,7 +149,8 @@ pub(crate) fn split_last(rest: &str) -> (Option<&str>, &str) {
 }
 
 /// What remains of `path` below `root`; empty for the root itself.
-pub(crate) fn below<'p>(root: &str, path: &'p str) -> Option<&'p str> {
+#[must_use]
+pub fn below<'p>(root: &str, path: &'p str) -> Option<&'p str> {
     let rest = path.strip_prefix(root)?;
     if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
 }

@@ -232,7 +232,7 @@ impl Journal {
     ///
     /// # Errors
     /// `Changed`.
-    pub(crate) fn meets(&self, found: impl FnOnce() -> Standing) -> Result<(), Fault> {
+    pub fn meets(&self, found: impl FnOnce() -> Standing) -> Result<(), Fault> {
         match self.expects {
             Some(expected) if found().state != expected => Err(Fault::Changed),
             Some(_) | None => Ok(()),
@@ -344,7 +344,10 @@ pub enum Kind {
 }
 
 /// The bytes of a file with `new` in the one place where `old` stands.
-pub(crate) fn edited(bytes: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Fault> {
+///
+/// # Errors
+/// As [`Platform::edit`].
+pub fn edited(bytes: &[u8], old: &[u8], new: &[u8]) -> Result<Vec<u8>, Fault> {
     // Nothing stands everywhere, which is no place.
     if old.is_empty() {
         return Err(Fault::NoMatch);

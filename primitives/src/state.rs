@@ -8,7 +8,7 @@
 //! - I8: what differs in name, kind, size, time or identity has another state.
 //!
 //! # Not here
-//! When a state is taken (the kernel) and where it is compared (`disk`, `memory`).
+//! When a state is taken (the kernel) and where it is compared (the platforms).
 
 use sha2::{Digest, Sha256};
 use synapse_boundary::State;
@@ -46,7 +46,7 @@ impl Standing {
 
 /// Sums up entries in the order of a walk.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     hash: Sha256,
     entries: u64,
     bytes: u64,
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// An entry; `what` tells it from another of its name, kind and size.
-    pub(crate) fn add(&mut self, name: &str, kind: Kind, size: u64, what: &[&[u8]]) {
+    pub fn add(&mut self, name: &str, kind: Kind, size: u64, what: &[&[u8]]) {
         let kind = match kind {
             Kind::File => 1,
             Kind::Directory => 2,
@@ -73,12 +73,13 @@ impl Tally {
     }
 
     /// The end of a directory.
-    pub(crate) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         self.hash.update([0]);
     }
 
     /// The sum; of the entries, the first is what the others are below.
-    pub(crate) fn finish(self, kind: Option<Kind>) -> Standing {
+    #[must_use]
+    pub fn finish(self, kind: Option<Kind>) -> Standing {
         let state = State(self.hash.finalize().into());
         Standing { state, kind, entries: self.entries.saturating_sub(1), bytes: self.bytes }
     }

@@ -8,6 +8,7 @@
 //! How it is laid out in memory (`firmware/layout.ld`). Starting a machine
 //! (`synapse firmware run`).
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -35,7 +36,8 @@ pub(crate) fn test(bless: bool) -> Result<(), Failure> {
     setup::machine()?;
     let image = build()?;
     let librarian = agent("librarian")?;
-    let mut lints = cargo("clippy --locked --profile ci --package synapse-firmware --lib")?;
+    // By its own profile: the database takes the image's features only where a panic aborts.
+    let mut lints = cargo("clippy --locked --profile firmware --package synapse-firmware --lib")?;
     done(lints.args(["--features", "image", "--", "-D", "warnings"]))?;
     let mut tests = cargo("test --locked --profile ci --package synapse-machine")?;
     tests.args(["--", "--ignored"]);
@@ -50,7 +52,7 @@ pub(crate) fn test(bless: bool) -> Result<(), Failure> {
 fn build() -> Result<PathBuf, Failure> {
     let mut build = cargo("build --locked --profile firmware --package synapse-firmware")?;
     // With the target named, the flags do not reach build scripts.
-    build.args(["--features", "image", "--target", TARGET]).env("RUSTFLAGS", FLAGS);
+    build.args(["--features", "image", "--target", TARGET]).env("CARGO_ENCODED_RUSTFLAGS", flags());
     done(&mut build)?;
     let image = target_dir()?.join(TARGET).join("firmware/synapse-firmware");
     let size = fs::metadata(&image).map_err(|why| format!("{}: {why}", image.display()))?.len();
@@ -61,6 +63,21 @@ fn build() -> Result<PathBuf, Failure> {
         ));
     }
     Ok(image)
+}
+
+/// The compiler's flags, as Cargo takes them whatever they hold.
+fn flags() -> String {
+    let remap = |path: PathBuf| format!("--remap-path-prefix={}=crates", path.display());
+    let flags = FLAGS.iter().map(ToString::to_string).chain(sources().into_iter().map(remap));
+    flags.collect::<Vec<_>>().join("\u{1f}")
+}
+
+/// Where Cargo unpacks others' crates: their places would stand in each message of theirs.
+fn sources() -> Vec<PathBuf> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cargo")));
+    let folders = home.and_then(|home| fs::read_dir(home.join("registry/src")).ok());
+    folders.into_iter().flatten().filter_map(|folder| Some(folder.ok()?.path())).collect()
 }
 
 fn agent(name: &str) -> Result<PathBuf, Failure> {
@@ -90,8 +107,14 @@ fn start(image: &Path) -> Result<(), Failure> {
 }
 
 const TARGET: &str = "x86_64-unknown-linux-gnu";
-/// No red zone, because a fault would write over it.
-const FLAGS: &str = "-C relocation-model=static -C no-redzone=yes -C target-cpu=x86-64";
+/// No red zone, because a fault would write over it; what code has in common is
+/// outlined, because the image is to be small.
+const FLAGS: [&str; 4] = [
+    "-Crelocation-model=static",
+    "-Cno-redzone=yes",
+    "-Ctarget-cpu=x86-64",
+    "-Cllvm-args=-enable-machine-outliner",
+];
 /// Bytes of the largest image.
 const LIMIT: u64 = 2_000_000;
 /// What is typed first; then the console is the human's.

@@ -12,8 +12,9 @@ use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -56,6 +57,35 @@ impl Model {
             Self::Pc => "pc",
         }
     }
+
+    /// How it calls a device of the kind `virtio-KIND`.
+    fn device(self, kind: &str) -> String {
+        let bus = match self {
+            Self::Microvm => "device",
+            Self::Q35 | Self::Pc => "pci",
+        };
+        format!("virtio-{kind}-{bus}")
+    }
+}
+
+/// How a bundle is handed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carrier {
+    /// As a boot module.
+    #[default]
+    Module,
+    /// As a file of QEMU's own, which needs no boot loader.
+    File,
+}
+
+/// What runs a machine's instructions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Processor {
+    /// QEMU, on any host.
+    #[default]
+    Emulated,
+    /// The host's processor, by KVM; [`Plan::probe`] says whether it does.
+    Kvm,
 }
 
 /// What a machine is made of.
@@ -71,6 +101,14 @@ pub struct Plan {
     pub words: String,
     /// What it is started with; nothing if empty.
     pub bundle: Vec<u8>,
+    /// How the bundle is handed over.
+    pub carrier: Carrier,
+    /// A file that is its disk; it has at least 1 MiB.
+    pub disk: Option<PathBuf>,
+    /// Whether it has a device that gives random bytes.
+    pub has_random: bool,
+    /// What runs its instructions.
+    pub processor: Processor,
     /// More of QEMU's arguments.
     pub more: Vec<OsString>,
 }
@@ -85,8 +123,24 @@ impl Plan {
             memory: 64,
             words: String::new(),
             bundle: Vec::new(),
+            carrier: Carrier::default(),
+            disk: None,
+            has_random: false,
+            processor: Processor::default(),
             more: Vec::new(),
         }
+    }
+
+    /// Whether the host's processor runs this image. That a host has KVM does not
+    /// say so: a machine is booted, and has a few seconds to come to its end.
+    #[must_use]
+    pub fn probe(&self) -> bool {
+        let words = String::from("drill=nothing");
+        let probe = Self { processor: Processor::Kvm, words, ..Self::new(&self.image) };
+        // What QEMU says to that is no news for whoever asked.
+        let machine = probe.launch(Stdio::null());
+        let ended = machine.ok().and_then(|machine| machine.end(PROBE).ok());
+        ended.is_some_and(|(code, _)| code == UNABLE)
     }
 
     /// QEMU's command line, and the file in it that must live as long.
@@ -104,8 +158,29 @@ impl Plan {
         if !self.words.is_empty() {
             qemu.args(["-append", &self.words]);
         }
-        if !self.bundle.is_empty() {
-            qemu.arg("-initrd").arg(file.path());
+        match self.carrier {
+            Carrier::Module if self.bundle.is_empty() => {}
+            Carrier::Module => {
+                qemu.arg("-initrd").arg(file.path());
+            }
+            Carrier::File => {
+                qemu.arg("-fw_cfg").arg(with_file("name=opt/synapse/bundle,file=", file.path()));
+            }
+        }
+        if self.model == Model::Microvm {
+            // Its devices are those of the standard's first version unless this is said.
+            qemu.args(["-global", "virtio-mmio.force-legacy=false"]);
+        }
+        if let Some(disk) = &self.disk {
+            qemu.arg("-drive").arg(with_file("if=none,id=disk,format=raw,file=", disk));
+            qemu.arg("-device").arg(format!("{},drive=disk", self.model.device("blk")));
+        }
+        if self.has_random {
+            qemu.args(["-object", "rng-builtin,id=random"]);
+            qemu.arg("-device").arg(format!("{},rng=random", self.model.device("rng")));
+        }
+        if self.processor == Processor::Kvm {
+            qemu.args(["-accel", "kvm", "-cpu", "host"]);
         }
         qemu.args(&self.more);
         Ok((qemu, file))
@@ -116,8 +191,12 @@ impl Plan {
     /// # Errors
     /// QEMU does not start.
     pub fn start(&self) -> io::Result<Machine> {
+        self.launch(Stdio::inherit())
+    }
+
+    fn launch(&self, errors: Stdio) -> io::Result<Machine> {
         let (mut qemu, bundle) = self.command()?;
-        qemu.args(["-serial", "stdio"]);
+        qemu.args(["-serial", "stdio"]).stderr(errors);
         let mut child = qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let (sender, output) = mpsc::channel();
         let pipe = child.stdout.take();
@@ -229,6 +308,20 @@ impl Drop for Machine {
         drop(self.child.wait());
     }
 }
+
+/// An option of QEMU's that ends in a path; a comma in it is written twice.
+fn with_file(option: &str, path: &Path) -> OsString {
+    let mut text = OsString::from(option);
+    for (place, part) in path.as_os_str().as_encoded_bytes().split(|byte| *byte == b',').enumerate()
+    {
+        text.push(if place == 0 { "" } else { ",," });
+        text.push(OsStr::from_bytes(part));
+    }
+    text
+}
+
+/// How long a probe may take.
+const PROBE: Duration = Duration::from_secs(5);
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len().max(1)).position(|window| window == wanted)

@@ -8,10 +8,11 @@
 //!   heap takes the rest: no byte is both.
 //!
 //! # Not here
-//! What a loader's tables say (`handover`). Registers of devices (`virtio`).
+//! What a loader's tables say (`handover`). What registers of devices mean (`virtio`).
 
 #[cfg(feature = "image")]
 mod builtins;
+pub(crate) mod device;
 pub(crate) mod heap;
 pub(crate) mod paging;
 
@@ -20,6 +21,9 @@ use core::slice;
 
 /// What is addressed at all.
 pub(crate) const TOP: u64 = 4 << 30;
+
+/// From here on stand the registers of devices; memory that lies there is left alone.
+pub(crate) const DEVICES: u64 = TOP - (512 << 20);
 
 /// The machine's memory, while nobody wrote to it but the loader.
 #[derive(Debug)]

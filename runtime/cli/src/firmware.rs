@@ -13,7 +13,7 @@ use synapse_bundle::{File, Writer};
 use synapse_host::render;
 use synapse_host::run::MountOption;
 use synapse_kernel::admit::admit;
-use synapse_machine::{Model, Plan, QEMU, SUCCESS};
+use synapse_machine::{Model, Plan, Processor, QEMU, SUCCESS};
 
 use crate::mount;
 
@@ -27,6 +27,8 @@ pub(crate) struct Firmware {
 #[derive(clap::Subcommand)]
 enum Action {
     /// Write a bundle: what an image is started with, as its initial RAM disk.
+    ///
+    /// QEMU can hand it over by itself: `-fw_cfg name=opt/synapse/bundle,file=FILE`.
     ///
     /// Exit codes: 0 written, 1 failed, 2 the command line is wrong.
     Build {
@@ -48,6 +50,17 @@ enum Action {
         /// MiB of memory; 16 is the least.
         #[arg(long, default_value_t = 64)]
         memory: u32,
+        /// A file that is the machine's disk, made if it is not there: what
+        /// happens in the machine is kept on it. Without one it is forgotten.
+        #[arg(long, value_name = "FILE")]
+        disk: Option<PathBuf>,
+        /// MiB of a disk that is made; a quarter of it holds files and logs.
+        #[arg(long, value_name = "MIB", default_value_t = 64, requires = "disk",
+              value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+        disk_size: u64,
+        /// Let the host's processor run it, if a trial shows that it can.
+        #[arg(long)]
+        kvm: bool,
     },
 }
 
@@ -79,21 +92,47 @@ impl Firmware {
                 eprintln!("{}: {} bytes", shown(&output), bundle.len());
                 Ok(ExitCode::SUCCESS)
             }
-            Action::Run { contents, image, memory } => {
-                let plan = Plan { memory, bundle: contents.bundle()?, ..Plan::new(&image) };
-                start(&Plan { model: Model::Q35, ..plan })
+            Action::Run { contents, image, memory, disk, disk_size, kvm } => {
+                fs::metadata(&image).map_err(|why| cannot("read", &image, &why))?;
+                let bundle = contents.bundle()?;
+                if let Some(disk) = &disk {
+                    provide(disk, disk_size)?;
+                }
+                let plan = Plan { memory, bundle, disk, has_random: true, ..Plan::new(&image) };
+                let processor = match kvm {
+                    true if plan.probe() => Processor::Kvm,
+                    true => {
+                        eprintln!("KVM does not run the image here; it is emulated");
+                        Processor::Emulated
+                    }
+                    false => Processor::Emulated,
+                };
+                start(&Plan { model: Model::Q35, processor, ..plan })
             }
         }
     }
 }
 
+/// Makes a disk of zeros, of so many MiB, where there is none.
+fn provide(disk: &Path, mib: u64) -> Result<(), String> {
+    let made = match fs::File::create_new(disk) {
+        Ok(file) => file.set_len(mib << 20),
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => return Ok(()),
+        Err(why) => Err(why),
+    };
+    made.map_err(|why| cannot("make the disk", disk, &why))
+}
+
 fn start(plan: &Plan) -> Result<ExitCode, String> {
-    fs::metadata(&plan.image).map_err(|why| cannot("read", &plan.image, &why))?;
     // The bundle's file lives until the machine has ended.
     let (mut qemu, _bundle) =
         plan.command().map_err(|why| format!("the bundle cannot be kept: {why}; is /tmp full?"))?;
     // With all that the emulator can do, a source of randomness among it.
-    let status = qemu.args(["-serial", "mon:stdio", "-cpu", "max"]).status().map_err(|why| {
+    qemu.args(["-serial", "mon:stdio"]);
+    if plan.processor == Processor::Emulated {
+        qemu.args(["-cpu", "max"]);
+    }
+    let status = qemu.status().map_err(|why| {
         format!("`{QEMU}` did not start: {why}; install it: apt-get install qemu-system-x86")
     })?;
     match status.code() {
@@ -182,9 +221,22 @@ fn shown(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Contents;
+    use super::{Contents, provide};
     use crate::mount;
     use std::fs;
+
+    #[test]
+    fn a_disk_is_made_once_and_then_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let disk = dir.path().join("disk");
+        provide(&disk, 2).unwrap();
+        assert_eq!(fs::metadata(&disk).unwrap().len(), 2 << 20);
+        fs::write(&disk, "kept").unwrap();
+        provide(&disk, 2).unwrap();
+        assert_eq!(fs::read(&disk).unwrap(), b"kept");
+        let why = provide(&dir.path().join("none/disk"), 2).unwrap_err();
+        assert!(why.contains("cannot make the disk"), "{why}");
+    }
 
     #[test]
     fn bundle_holds_folders_and_lines_and_tells_what_it_cannot() {

@@ -20,13 +20,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Instant;
 
-use synapse_boundary::Integrity;
+use synapse_kernel::words;
 use synapse_primitives::Fault;
 use synapse_primitives::disk::Screen;
 use synapse_primitives::platform::Asker;
 
 use crate::input::{Unread, forget, is_pasted, line};
-use crate::render::{self, Terminal};
+use crate::render::Terminal;
 
 /// How long a question waits for its answer, of either kind.
 pub const PATIENCE: Duration = Duration::from_mins(5);
@@ -106,13 +106,6 @@ impl Console {
     /// The line above a question: who asks, and what it has read.
     #[must_use]
     pub fn heading(&self, asker: Asker) -> String {
-        let agent = render::line(&self.agent, 80);
-        let read = match asker.integrity {
-            Integrity::System | Integrity::User => "it has read nothing that others wrote",
-            Integrity::Ingested => {
-                "it has read what others wrote, and they may be the ones who ask"
-            }
-        };
-        format!("{agent} asks (record {}); {read}:\n", asker.record)
+        format!("{}\n", words::asks(&self.agent, asker))
     }
 }

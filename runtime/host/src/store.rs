@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use redb::backends::FileBackend;
-use redb::{Database, DatabaseError, ReadableDatabase as _, TableDefinition};
+use redb::{Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 use synapse_boundary::Integrity;
 use synapse_primitives::disk::Identity;
 use synapse_primitives::journal::{self, Folder, INDEX, Journal};
@@ -59,8 +59,7 @@ impl Redb {
         let turn = open("store.lock").map_err(host)?;
         turn.lock().map_err(host)?;
         let file = open(FILE).map_err(host)?;
-        let database =
-            FileBackend::new(file).and_then(|file| Database::builder().create_with_backend(file));
+        let database = Database::builder().create_with_backend(FileBackend::new(file));
         let database = database.map_err(|why| match why {
             DatabaseError::UpgradeRequired(_) => StoreError::Version,
             why => host(why),

@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
 
     fn core(&mut self, kind: ExternalKind) -> Result<&mut Vec<Source>, String> {
         match kind {
-            ExternalKind::Func | ExternalKind::FuncExact => Ok(&mut self.functions),
+            ExternalKind::Func => Ok(&mut self.functions),
             ExternalKind::Table => Ok(&mut self.tables),
             ExternalKind::Memory => Ok(&mut self.memories),
             ExternalKind::Global => Ok(&mut self.globals),
@@ -333,7 +333,7 @@ impl<'a> Reader<'a> {
         match export.kind {
             ComponentExternalKind::Func => {
                 let function = at(&self.lifted, export.index)?.clone();
-                if let (EXPORT, Function::Guest(turn)) = (export.name.name, &function) {
+                if let (EXPORT, Function::Guest(turn)) = (export.name.0, &function) {
                     self.turn = Some(turn.clone());
                 }
                 self.lifted.push(function);

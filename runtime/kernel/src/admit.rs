@@ -19,13 +19,13 @@ use core::error::Error;
 use core::fmt;
 
 use wasmparser::component_types::{
-    ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentItem, ComponentValType,
+    ComponentDefinedType, ComponentEntityType, ComponentFuncType, ComponentValType,
 };
 use wasmparser::types::TypesRef;
 use wasmparser::{
-    Chunk, ComponentImportSectionReader, FuncValidatorAllocations, FunctionBody, Instance,
-    InstanceSectionReader, Operator, Parser, Payload, PrimitiveValType, ValidPayload, Validator,
-    WasmFeatures,
+    BinaryReaderError, Chunk, ComponentImportSectionReader, FuncValidatorAllocations, FunctionBody,
+    Instance, InstanceSectionReader, Operator, Parser, Payload, PrimitiveValType, ValidPayload,
+    Validator, WasmFeatures,
 };
 
 /// Bytes of the largest component that is looked at: 100 MiB.
@@ -340,7 +340,7 @@ impl Scan {
     /// more use to whoever built it than a missing feature of the type.
     fn imports(&mut self, section: &ComponentImportSectionReader<'_>) -> Result<(), NotAdmitted> {
         for import in section.clone() {
-            let name = import.map_err(|e| invalid(&e))?.name.name;
+            let name = import.map_err(|e| invalid(&e))?.name.0;
             if name != IMPORT {
                 return Err(NotAdmitted::SecondImport { name: name.to_string() });
             }
@@ -351,12 +351,12 @@ impl Scan {
 
     fn root(&self, types: TypesRef<'_>) -> Result<(), NotAdmitted> {
         if self.imports_door {
-            let import = types.component_item_for_import(IMPORT);
+            let import = types.component_entity_type_of_import(IMPORT);
             if !import.is_some_and(|item| is_bytes_to_bytes(item, types)) {
                 return Err(NotAdmitted::ImportType);
             }
         }
-        match types.component_item_for_export(EXPORT) {
+        match types.component_entity_type_of_export(EXPORT) {
             None => Err(NotAdmitted::NoTurn),
             Some(item) if is_bytes_to_bytes(item, types) => Ok(()),
             Some(_) => Err(NotAdmitted::TurnType),
@@ -365,12 +365,11 @@ impl Scan {
 }
 
 /// Whether an item is a `func(list<u8>) -> result<list<u8>, u32>`.
-fn is_bytes_to_bytes(item: &ComponentItem, types: TypesRef<'_>) -> bool {
-    let ComponentEntityType::Func(id) = item.ty else {
+fn is_bytes_to_bytes(item: ComponentEntityType, types: TypesRef<'_>) -> bool {
+    let ComponentEntityType::Func(id) = item else {
         return false;
     };
-    let Some(ComponentFuncType { async_: false, params, result: Some(result), .. }) = types.get(id)
-    else {
+    let Some(ComponentFuncType { params, result: Some(result), .. }) = types.get(id) else {
         return false;
     };
     let [(_, param)] = &**params else {
@@ -389,7 +388,7 @@ fn is_bytes_to_bytes(item: &ComponentItem, types: TypesRef<'_>) -> bool {
 fn is_bytes(ty: ComponentValType, types: TypesRef<'_>) -> bool {
     matches!(
         defined(ty, types),
-        Some(ComponentDefinedType::List { element, .. })
+        Some(ComponentDefinedType::List(element))
             if is_primitive(*element, PrimitiveValType::U8, types)
     )
 }
@@ -503,6 +502,6 @@ fn passes_on(body: &FunctionBody<'_>) -> bool {
     true
 }
 
-fn invalid(error: &wasmparser::Error) -> NotAdmitted {
+fn invalid(error: &BinaryReaderError) -> NotAdmitted {
     NotAdmitted::Invalid { offset: error.offset(), why: error.message().to_string() }
 }

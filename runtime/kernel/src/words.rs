@@ -12,11 +12,22 @@ use alloc::string::{String, ToString};
 use synapse_abi::code::{self, Fault, Refusal};
 use synapse_abi::registry::Ingest;
 use synapse_boundary::{Integrity, Said};
+use synapse_primitives::platform::Asker;
 
 use crate::record::{Kind, WARRANT, tag};
 use crate::render;
 use crate::task::Crossing;
 use crate::verify::Record;
+
+/// The line above a question: who asks, and what it has read.
+#[must_use]
+pub fn asks(agent: &str, asker: Asker) -> String {
+    let read = match asker.integrity {
+        Integrity::System | Integrity::User => "it has read nothing that others wrote",
+        Integrity::Ingested => "it has read what others wrote, and they may be the ones who ask",
+    };
+    format!("{} asks (record {}); {read}:", render::line(agent, AGENT), asker.record)
+}
 
 /// A crossing: its record, what was asked, and what came of it.
 #[must_use]
@@ -185,6 +196,7 @@ fn integrity(record: &Record<'_>) -> &'static str {
 
 /// The gates' names, by number; there is no gate 0.
 pub const GATES: [&str; 5] = ["", "grammar", "capability", "label", "scope"];
+const AGENT: usize = 80;
 const TARGET: usize = 120;
 /// Bytes of the digest of what was asked about.
 const DIGEST: usize = 32;

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
-use synapse_machine::{FAULT, Model, PANIC, Plan, SUCCESS, UNABLE};
+use synapse_machine::{Carrier, FAULT, Model, PANIC, Plan, Processor, SUCCESS, UNABLE};
 
 use crate::guests::guest;
-use crate::{PATIENCE, ask, boot, plan, power_off};
+use crate::{PATIENCE, ask, boot, bundle, plan, power_off, up};
 
 #[test]
 #[ignore = "boots QEMU: cargo xtask firmware --test"]
@@ -25,17 +25,51 @@ fn every_board_boots_to_a_prompt_in_little_memory() {
 #[test]
 #[ignore = "boots QEMU: cargo xtask firmware --test"]
 fn a_machine_without_randomness_says_so_and_one_with_it_does_not() {
-    for (cpu, without) in [("qemu64", true), ("max", false)] {
-        let more = vec!["-cpu".into(), cpu.into()];
-        let mut machine = Plan { more, ..plan() }.start().unwrap();
+    let told = "no source of randomness: no keys can be made";
+    let plain = |model, cpu: &str| Plan { model, more: vec!["-cpu".into(), cpu.into()], ..plan() };
+    let mut plans = vec![(plain(Model::Q35, "qemu64"), true), (plain(Model::Q35, "max"), false)];
+    for model in Model::ALL {
+        plans.push((Plan { has_random: true, ..plain(model, "qemu64") }, false));
+    }
+    for (plan, without) in plans {
+        let mut machine = plan.start().unwrap();
         let said = machine.expect("synapse> ", PATIENCE).unwrap();
-        assert_eq!(
-            said.contains("no source of randomness: no keys can be made"),
-            without,
-            "{said}"
-        );
+        assert_eq!(said.contains(told), without, "{plan:?}: {said}");
         power_off(machine);
     }
+}
+
+/// A machine that no boot loader started has its bundle all the same.
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn bundle_is_handed_over_by_qemu_itself() {
+    let files: [(&str, &[u8]); 2] =
+        [("files/data/a.md", b"from a file"), ("packages/agent/agent.wasm", b"")];
+    for model in Model::ALL {
+        let bundle = bundle(&files);
+        let mut machine = up(&Plan { model, carrier: Carrier::File, bundle, ..plan() });
+        assert!(ask(&mut machine, "help").contains("agent: agent"));
+        assert!(ask(&mut machine, "cat /data/a.md").contains("from a file"));
+        power_off(machine);
+    }
+}
+
+/// What a probe says holds; without KVM it says no, and soon.
+#[test]
+#[ignore = "boots QEMU: cargo xtask firmware --test"]
+fn kvm_is_used_where_a_probe_has_shown_that_it_works() {
+    let start = Instant::now();
+    let works = plan().probe();
+    println!("KVM runs the image: {works}");
+    assert!(start.elapsed() < PATIENCE / 2, "{:?}", start.elapsed());
+    if works {
+        let mut machine = up(&Plan { processor: Processor::Kvm, ..plan() });
+        assert!(ask(&mut machine, "help").contains("poweroff"));
+        power_off(machine);
+    }
+    // An image that is none does not run on anything.
+    let none = tempfile::NamedTempFile::new().unwrap();
+    assert!(!Plan::new(none.path()).probe());
 }
 
 /// An agent that would compute for ever, and may for two seconds.

@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use synapse_machine::Model;
+use synapse_machine::{Model, Plan};
+use tempfile::NamedTempFile;
 
-use crate::{ask, boot, named, power_off};
+use crate::disk::disk;
+use crate::{ask, bundle, named, plan, power_off, up};
 
 pub(crate) const NOTES_GRANT: &str = include_str!("../../../../packages/librarian/grant.toml");
 
@@ -19,8 +21,18 @@ fn librarian_indexes_two_hundred_notes() {
         ("packages/librarian/grant.toml", NOTES_GRANT.as_bytes()),
     ];
     files.extend(placed.iter().zip(&notes).map(|(path, (_, bytes))| (&**path, &**bytes)));
-    for (model, memory) in [(Model::Microvm, 16), (Model::Q35, 64), (Model::Pc, 64)] {
-        let mut machine = boot(model, memory, &files);
+    let bundle = bundle(&files);
+    let disk = disk(64 << 20);
+    let plan = |model, memory, disk: Option<&NamedTempFile>| {
+        let disk = disk.map(|disk| disk.path().to_owned());
+        Plan { model, memory, disk, bundle: bundle.clone(), ..plan() }
+    };
+    for plan in [
+        plan(Model::Microvm, 16, None),
+        plan(Model::Microvm, 16, Some(&disk)),
+        plan(Model::Pc, 64, None),
+    ] {
+        let mut machine = up(&plan);
         let said = ask(&mut machine, "run librarian Write an index and move duplicates aside.");
         assert!(said.contains("200 files, 10 exact duplicates (10 moved aside)"), "{said}");
         let index = ask(&mut machine, "cat /data/INDEX.md");

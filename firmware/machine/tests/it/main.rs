@@ -14,6 +14,8 @@
 mod boot;
 mod confirm;
 mod counts;
+mod desk;
+mod disk;
 mod guests;
 mod hostile;
 mod librarian;
@@ -48,8 +50,13 @@ fn bundle(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 /// Boots a machine with these files on this board, up to its prompt.
 fn boot(model: Model, memory: u32, files: &[(&str, &[u8])]) -> Machine {
-    let mut machine = Plan { model, memory, bundle: bundle(files), ..plan() }.start().unwrap();
-    machine.expect("synapse> ", PATIENCE).unwrap();
+    up(&Plan { model, memory, bundle: bundle(files), ..plan() })
+}
+
+/// Starts a machine, up to its prompt.
+fn up(plan: &Plan) -> Machine {
+    let mut machine = plan.start().unwrap();
+    machine.expect("synapse> ", PATIENCE).unwrap_or_else(|why| panic!("{why}"));
     machine
 }
 
