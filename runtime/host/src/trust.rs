@@ -211,7 +211,8 @@ fn read(path: &Path, file: &mut File) -> Result<(Seen, Vec<u8>), TrustError> {
 fn record(state: &Path, what: &str, path: &Path, bytes: Option<&[u8]>) -> Result<(), TrustError> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let digest = bytes.map(|bytes| {
-        Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
+        Sha256::digest(bytes).iter().fold(String::new(), hex)
     });
     let line = json!({
         "synapse-trust": VERSION, "at": at, "what": what,
@@ -239,11 +240,11 @@ fn is_offered(state: &Path, folder: &Path) -> bool {
     let Ok(file) = File::open(state.join(FILE)) else { return false };
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     let mut lines = lines.filter_map(|line| serde_json::from_str::<Value>(&line).ok());
-    lines.any(|line| {
-        line["synapse-trust"] == VERSION
-            && line["what"] == "offer"
-            && line["path"] == *folder.to_string_lossy()
-    })
+    let offer = json!({
+        "synapse-trust": VERSION, "what": "offer", "path": folder.to_string_lossy(),
+    });
+    let says = |line: &Value, key: &str| line.get(key) == offer.get(key);
+    lines.any(|line| ["synapse-trust", "what", "path"].iter().all(|key| says(&line, key)))
 }
 
 fn unkept(path: &Path, why: &StoreError) -> TrustError {

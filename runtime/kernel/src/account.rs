@@ -14,7 +14,6 @@ use alloc::vec::Vec;
 
 use synapse_abi::code::Refusal;
 use synapse_abi::registry::Role;
-use synapse_boundary::sentence::Sentence;
 use synapse_boundary::{Said, Secrecy, parse};
 
 use crate::record::{Kind, tag};
@@ -230,7 +229,7 @@ impl<'a> Account<'a> {
             row.name,
             targets.join(",")
         );
-        matches!(parse(text.as_bytes()), Ok(Sentence::Warrant(_))).then_some(text)
+        parse(text.as_bytes()).is_ok_and(|sentence| sentence.uses.is_some()).then_some(text)
     }
 }
 

@@ -261,7 +261,7 @@ impl<S: Sink> Recorder for Log<S> {
         let event = Event {
             kind: Kind::Answer,
             task: question.task(),
-            primitive: call.map(|call| call.primitive()),
+            primitive: call.map(Call::primitive),
             code: 0,
             label: Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE),
             cause: None,

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use synapse_abi::registry::{Argument, Role};
-use synapse_boundary::cite::{Bearer, Names, cite_scalar};
+use synapse_boundary::cite::{Bearer, Names, Wanted, cite};
 
 use crate::record::{Kind, tag};
 use crate::verify::Record;
@@ -66,10 +66,18 @@ pub(crate) fn sources<'a>(decision: &Record<'a>, records: &[Record<'a>]) -> Vec<
             held: held.into_iter().map(|value| brought(value, decision, records)).collect(),
             typed: line
                 .as_deref()
-                .and_then(|line| cite_scalar(line, value, argument.name, &Nowhere)),
+                .and_then(|line| cite(line, wanted(value, argument.name), &Nowhere)),
         })
     };
     primitive.row().arguments.iter().filter_map(source).collect()
+}
+
+/// What a line is searched for: a number, or a text as it stands in the sentence.
+fn wanted<'a>(value: &'a str, noun: &'a str) -> Wanted<'a> {
+    match value.strip_prefix('"').and_then(|text| text.strip_suffix('"')) {
+        Some(text) => Wanted::Text(text, noun),
+        None => Wanted::Number(value, noun),
+    }
 }
 
 /// The JSON of the argument with this name.
