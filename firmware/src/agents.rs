@@ -18,6 +18,7 @@ use spin::Mutex;
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::record::{Durability, Sink, SinkFailed};
 use synapse_kernel::run::{Mounts, Order, Room, Run};
+use synapse_kernel::session::Session;
 use synapse_kernel::{render, words};
 
 use crate::board::Board;
@@ -121,6 +122,7 @@ impl Agents {
         let order = Order {
             id: entropy::name(u64::try_from(number).unwrap_or(u64::MAX)),
             task,
+            session: Session::default(),
             texts: &[],
             grant,
             room: Room {
@@ -146,7 +148,8 @@ impl Agents {
         };
         let ended = Arc::clone(&started.ended);
         self.jobs.push(Box::pin(async move {
-            let finished = run.turn(&engine, &program).await;
+            let (run, answer) = run.turn(&engine, &program).await;
+            let finished = run.end(answer);
             let records = finished.log.lock().next();
             match finished.answer {
                 Ok(answer) => serial::show(&render::block(answer)),

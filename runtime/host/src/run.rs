@@ -27,6 +27,7 @@ use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
 use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::session::Session;
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
@@ -203,6 +204,7 @@ where
     let order = Order {
         id,
         task: &options.task,
+        session: Session::default(),
         texts: &texts,
         grant: Arc::new(grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
@@ -229,7 +231,8 @@ where
         .enable_time()
         .build()
         .map_err(|why| cannot("start the executor", &run_dir, &why))?;
-    let finished = executor.block_on(run.turn(&engine, &program));
+    let (run, answer) = executor.block_on(run.turn(&engine, &program));
+    let finished = run.end(answer);
     // A resolver that hangs hears of no cancellation; nobody waits for it.
     executor.shutdown_background();
     let records = finished.log.lock().next();
