@@ -9,3 +9,4 @@ mod grant;
 mod leaks;
 mod log;
 mod rest;
+mod session;
