@@ -18,7 +18,7 @@ use crate::guest::guest;
 use crate::{err, out, synapse};
 
 /// A program at a terminal, and the hand that types there.
-struct Session {
+pub(crate) struct Session {
     child: Child,
     hand: File,
     screen: Arc<Mutex<String>>,
@@ -27,7 +27,7 @@ struct Session {
 }
 
 impl Session {
-    fn start(root: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(root: &Path, arguments: &[&str]) -> Self {
         Self::start_typed(root, arguments, b"")
     }
 
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// What is shown up to this text.
-    fn expect(&mut self, text: &str) -> String {
+    pub(crate) fn expect(&mut self, text: &str) -> String {
         let began = Instant::now();
         loop {
             let screen = self.screen.lock().unwrap().clone();
@@ -79,12 +79,12 @@ impl Session {
         }
     }
 
-    fn type_in(&mut self, text: &str) {
+    pub(crate) fn type_in(&mut self, text: &str) {
         self.hand.write_all(text.as_bytes()).unwrap();
     }
 
     /// How it ended, and all that was on its screen.
-    fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let began = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             let screen = self.screen.lock().unwrap();

@@ -18,6 +18,7 @@ mod new;
 mod redteam;
 mod run;
 mod screen;
+mod sessions;
 mod state;
 mod undo;
 mod why;
