@@ -301,7 +301,6 @@ fn tell(summary: &Summary, cancelled: bool, told: bool) -> io::Result<()> {
     }
     eprintln!("read it:  synapse audit show latest");
     eprintln!("check it: synapse audit verify latest");
-    eprintln!("go on:    synapse sessions resume latest \"your next line\"");
     match &summary.answer {
         Ok(_) if told => {}
         _ if cancelled => eprintln!("the run was ended before the agent answered"),

@@ -64,7 +64,7 @@ struct Show {
 /// keeps its labels, what is held its numbers; lines of earlier runs give no leave
 /// for anything that is done now.
 ///
-/// Exit codes: as of `run`.
+/// Exit codes: 0 the agent answered, the others as of `run`.
 #[derive(clap::Args)]
 struct Resume {
     /// The name of a run, its directory, or `latest`.
