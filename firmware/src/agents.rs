@@ -14,6 +14,7 @@ use core::time::Duration;
 
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::session::Session;
 use synapse_kernel::{render, words};
 use synapse_store::Shelf;
 
@@ -133,6 +134,7 @@ impl Agents {
         let order = Order {
             id: entropy::name(number),
             task,
+            session: Session::default(),
             texts: &[],
             grant,
             room: Room {
@@ -155,7 +157,8 @@ impl Agents {
         let run = if self.ask { run.confirmed_by(seat) } else { run };
         let (ended, kept) = (Arc::clone(&started.ended), Arc::clone(&self.shelf));
         self.jobs.push(Box::pin(async move {
-            let finished = run.turn(&engine, &program).await;
+            let (run, answer) = run.turn(&engine, &program).await;
+            let finished = run.end(answer);
             let records = finished.log.lock().next();
             match finished.answer {
                 Ok(answer) => serial::show(&render::block(answer)),

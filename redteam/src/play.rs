@@ -15,6 +15,7 @@ use synapse_kernel::engine::Engine as _;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
 use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::session::Session;
 use synapse_kernel::task::HELD_BYTES;
 use synapse_kernel::verify::Reader;
 use synapse_primitives::Platform as _;
@@ -73,6 +74,7 @@ impl Stage {
         let order = Order {
             id: Sha256::digest(scene.task).into(),
             task: scene.task,
+            session: Session::default(),
             texts: &[&script],
             grant: Arc::clone(&scene.grant),
             room: Room { journal: 1 << 24, memory: usize::MAX, held: HELD_BYTES },
@@ -82,7 +84,8 @@ impl Stage {
         };
         let (finished, changed) = self.executor.block_on(async {
             let run = Run::begin(order, Tape::default()).map_err(|_| "no log began".to_owned())?;
-            let finished = run.turn(&self.engine, &self.program).await;
+            let (run, answer) = run.turn(&self.engine, &self.program).await;
+            let finished = run.end(answer);
             let mut changed = Vec::new();
             for (path, bytes) in &scene.files {
                 let now = world.read(path, 0, REPLY as u64).await;

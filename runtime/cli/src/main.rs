@@ -25,6 +25,7 @@ mod primitives;
 mod ps;
 mod redteam;
 mod run;
+mod sessions;
 mod undo;
 mod why;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     match Synapse::parse().command {
         Command::New(new) => done(new.run()),
         Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Sessions(sessions) => sessions.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => failed(&failure.to_string(), failure.exit_code()),
@@ -108,6 +110,7 @@ struct Synapse {
 enum Command {
     New(new::New),
     Run(run::Run),
+    Sessions(sessions::Sessions),
     Build(build::Build),
     Firmware(firmware::Firmware),
     Primitives(primitives::Primitives),

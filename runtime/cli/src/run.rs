@@ -19,8 +19,9 @@ use synapse_boundary::Integrity;
 use synapse_host::console::PATIENCE;
 use synapse_host::engine::Choice;
 use synapse_host::render::{self, Stream};
-use synapse_host::run::{self, MountOption, Options, Summary, Warning};
-use synapse_host::{log, trust};
+use synapse_host::run::{self, Answer, Lines, MountOption, Options, Summary, Warning};
+use synapse_host::session::Kept;
+use synapse_host::{log, trust, typed};
 use synapse_kernel::task::Crossing;
 use synapse_kernel::words;
 
@@ -46,14 +47,27 @@ pub(crate) struct Run {
     #[arg(default_value = "")]
     task: String,
 
+    #[command(flatten)]
+    manner: Manner,
+}
+
+/// How an agent is run.
+#[derive(clap::Args)]
+pub(crate) struct Manner {
+    /// Ask for further lines at this terminal, and run a turn for each. Without a
+    /// task the first line is asked for too. Nothing but what is typed starts a
+    /// turn; what others wrote reaches it held.
+    #[arg(long)]
+    lines: bool,
+
     /// A folder that it sees, where, and whether it may only read it; may be
     /// given more than once. Without a guest path it is /data.
     #[arg(long = "dir", value_name = "HOST[=/GUEST[:ro]]", value_parser = mount::parse)]
-    dirs: Vec<MountOption>,
+    pub(crate) dirs: Vec<MountOption>,
 
     /// What it may do; by default the package's grant.toml.
     #[arg(long, value_name = "FILE")]
-    grant: Option<PathBuf>,
+    pub(crate) grant: Option<PathBuf>,
 
     /// What becomes of a call that only a person can allow: after reading, what
     /// cannot be taken back. By default it is asked about where standard input
@@ -103,24 +117,43 @@ enum Engine {
 impl Run {
     /// Runs to the end, and says how it went.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
+        self.manner.run(self.agent, self.task, None)
+    }
+}
+
+impl Manner {
+    /// Runs an agent, that may go on with a session, and says how it went.
+    pub(crate) fn run(
+        self,
+        agent: PathBuf,
+        task: String,
+        session: Option<Kept>,
+    ) -> Result<ExitCode, String> {
         let cancel = Arc::new(AtomicBool::new(false));
         watch_ctrl_c(Arc::clone(&cancel))
             .map_err(|why| format!("Ctrl-C cannot be watched for: {why}\ntry again"))?;
         if is_at_a_terminal() && !self.json && !self.quiet {
             offer(&self.dirs);
         }
+        let screen = render::Terminal::new(if self.json { Stream::Error } else { Stream::Output });
+        let task = if self.lines { first(task, screen, &cancel)? } else { Some(task) };
+        let Some(task) = task else { return Ok(ExitCode::SUCCESS) };
         let summary = run::run(Options {
-            agent: self.agent,
-            task: self.task,
+            agent,
+            task,
+            lines: if self.lines { Lines::Typed } else { Lines::One },
+            session,
             mounts: self.dirs,
             grant: self.grant,
             engine: match self.engine {
                 Engine::Wasmtime => Choice::Wasmtime,
                 Engine::Wasmi => Choice::Wasmi,
             },
-            screen: render::Terminal::new(if self.json { Stream::Error } else { Stream::Output }),
+            screen,
             warn: warner(self.json, self.quiet),
+            changed: changed(self.json, self.quiet),
             report: reporter(self.json, self.quiet),
+            answered: answerer(self.lines, self.json),
             confirm: match self.confirm.unwrap_or_else(Confirm::usual) {
                 Confirm::Ask => run::Confirm::Ask,
                 Confirm::Deny => run::Confirm::Deny,
@@ -134,7 +167,7 @@ impl Run {
         let printed = if self.json {
             output::say(&output::json(&object(&summary, cancelled)))
         } else {
-            tell(&summary, cancelled)
+            tell(&summary, cancelled, self.lines)
         };
         if let Some(why) = printed.err().and_then(|why| output::told(&why)) {
             return Err(why);
@@ -169,6 +202,35 @@ fn offer(dirs: &[MountOption]) {
     }
 }
 
+/// The first line, typed where none is given; nothing where nobody typed one.
+fn first(
+    task: String,
+    screen: render::Terminal,
+    cancel: &AtomicBool,
+) -> Result<Option<String>, String> {
+    if !typed::is_possible(screen) {
+        return Err("there is no terminal, and only what a person types starts a turn\n\
+                    give one line as the task, and go on with `synapse sessions resume`"
+            .to_owned());
+    }
+    Ok(if task.is_empty() { typed::next(screen, cancel) } else { Some(task) })
+}
+
+/// Tells each turn's answer, where there may be several.
+fn answerer(lines: bool, json: bool) -> Box<dyn Fn(Answer<'_>)> {
+    Box::new(move |answer| match answer {
+        _ if !lines => {}
+        // Nobody stops a run because its reader left: the session has it all.
+        _ if json => drop(output::say(&output::json(&json!({
+            "type": "answer",
+            "answer": answer.ok().map(String::from_utf8_lossy),
+            "error": answer.err().map(|why| why.to_string()),
+        })))),
+        Ok(answer) => drop(output::say(render::block(answer).trim_end_matches('\n'))),
+        Err(why) => eprintln!("no answer: {}", render::escape(why.to_string())),
+    })
+}
+
 /// The first Ctrl-C asks the run to end; the second does not ask.
 fn watch_ctrl_c(cancel: Arc<AtomicBool>) -> io::Result<()> {
     let signals = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -199,12 +261,26 @@ fn warner(json: bool, quiet: bool) -> Box<dyn Fn(&Warning<'_>)> {
     }
 }
 
-fn reporter(json: bool, quiet: bool) -> Box<dyn Fn(&Crossing<'_>) + Send + Sync> {
+fn changed(json: bool, quiet: bool) -> Box<dyn Fn(&str)> {
+    Box::new(move |what| match (quiet, json) {
+        (true, _) => {}
+        // As for calls.
+        (false, true) => {
+            drop(output::say(&output::json(&json!({"type": "changed", "what": what}))));
+        }
+        (false, false) => eprintln!(
+            "warning: the {what} of this run and of the one that it goes on from differ; \
+             what counts now is this run's"
+        ),
+    })
+}
+
+fn reporter(json: bool, quiet: bool) -> Arc<dyn Fn(&Crossing<'_>) + Send + Sync> {
     match (quiet, json) {
-        (true, _) => Box::new(|_| {}),
+        (true, _) => Arc::new(|_| {}),
         // Nobody stops a run because its reader left: the log has it all.
-        (false, true) => Box::new(|crossing| drop(output::say(&output::json(&call(crossing))))),
-        (false, false) => Box::new(|crossing| eprintln!("{}", words::crossing(crossing))),
+        (false, true) => Arc::new(|crossing| drop(output::say(&output::json(&call(crossing))))),
+        (false, false) => Arc::new(|crossing| eprintln!("{}", words::crossing(crossing))),
     }
 }
 
@@ -228,7 +304,7 @@ fn call(crossing: &Crossing<'_>) -> Value {
     })
 }
 
-fn tell(summary: &Summary, cancelled: bool) -> io::Result<()> {
+fn tell(summary: &Summary, cancelled: bool, told: bool) -> io::Result<()> {
     let refused: Vec<String> = summary
         .refused
         .iter()
@@ -251,6 +327,7 @@ fn tell(summary: &Summary, cancelled: bool) -> io::Result<()> {
     eprintln!("read it:  synapse audit show latest");
     eprintln!("check it: synapse audit verify latest");
     match &summary.answer {
+        Ok(_) if told => {}
         _ if cancelled => eprintln!("the run was ended before the agent answered"),
         Err(why) => eprintln!(
             "the agent ended without an answer: {}\n\

@@ -18,12 +18,13 @@
 //! # Not here
 //! What may become a guest (`synapse_kernel::admit`); it is asked before, each time.
 
+pub mod private;
+
 use core::hash::{Hash as _, Hasher};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
-use std::process;
 use std::time::SystemTime;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -37,7 +38,7 @@ pub const ROOM: u64 = 512 << 20;
 /// Machine code of components, in a folder.
 pub struct Cache {
     dir: PathBuf,
-    key: [u8; KEY],
+    key: private::Key,
     room: u64,
 }
 
@@ -50,7 +51,7 @@ impl Cache {
     pub fn open(state: &Path) -> io::Result<Self> {
         let dir = state.join("compiled");
         DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
-        let key = key(&state.join("compiled.key"))?;
+        let key = private::key(&state.join("compiled.key"))?;
         Ok(Self { dir, key, room: ROOM })
     }
 
@@ -72,7 +73,7 @@ impl Cache {
     /// What is kept under a name. A file that does not verify is removed.
     fn find(&self, engine: &Engine, name: &str) -> Option<Component> {
         let path = self.dir.join(name);
-        let mut file = plain().read(true).open(&path).ok()?;
+        let mut file = private::plain().read(true).open(&path).ok()?;
         let found = self.verified(&mut file, name).and_then(|code| deserialize(engine, &code));
         if found.is_none() {
             let _ = fs::remove_file(&path);
@@ -101,7 +102,7 @@ impl Cache {
         }
         self.make_room(size)?;
         let tag = self.mac(name, code).ok_or(io::ErrorKind::InvalidData)?.finalize().into_bytes();
-        write(&self.dir.join(name), &[code, &tag])
+        private::write(&self.dir.join(name), &[code, &tag])
     }
 
     fn make_room(&self, size: u64) -> io::Result<()> {
@@ -183,53 +184,6 @@ impl Hasher for Settings {
     }
 }
 
-/// The key in this file, or a new one.
-fn key(path: &Path) -> io::Result<[u8; KEY]> {
-    if let Some(key) = private(path) {
-        return Ok(key);
-    }
-    let mut key = [0; KEY];
-    let mut rest: &mut [u8] = &mut key;
-    while !rest.is_empty() {
-        let read = rustix::rand::getrandom(&mut *rest, rustix::rand::GetRandomFlags::empty())?;
-        rest = rest.get_mut(read..).unwrap_or_default();
-    }
-    write(path, &[&key])?;
-    Ok(key)
-}
-
-/// The key in this file, if nobody but its owner could have read or written it.
-fn private(path: &Path) -> Option<[u8; KEY]> {
-    let mut file = plain().read(true).open(path).ok()?;
-    let found = file.metadata().ok()?;
-    let own = found.uid() == rustix::process::geteuid().as_raw();
-    if !own || !found.is_file() || found.mode() & 0o077 != 0 || found.len() != KEY as u64 {
-        return None;
-    }
-    let mut key = [0; KEY];
-    file.read_exact(&mut key).ok()?;
-    Some(key)
-}
-
-/// Writes a file beside its name and gives it that name when it is whole.
-fn write(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let beside = path.with_extension(format!("{}.part", process::id()));
-    let mut file = plain().write(true).create(true).truncate(true).open(&beside)?;
-    let written = parts.iter().try_for_each(|part| file.write_all(part));
-    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&beside);
-    })
-}
-
-/// Opens what is a file itself, made for its owner alone.
-fn plain() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    options.mode(0o600).custom_flags(flags.bits().cast_signed());
-    options
-}
-
-const KEY: usize = 32;
 const TAG: usize = 32;
 /// What is hashed and vouched for begins with this; another format has another.
 const FORMAT: &[u8] = b"synapse compiled component 1\n";

@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`net`], [`store`], [`trust`], [`undo`], [`gc`].
+//! [`console`], [`typed`], [`session`], [`net`], [`store`], [`trust`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -28,6 +28,8 @@ pub mod log;
 pub mod net;
 pub mod render;
 pub mod run;
+pub mod session;
 pub mod store;
 pub mod trust;
+pub mod typed;
 pub mod undo;

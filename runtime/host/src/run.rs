@@ -26,7 +26,8 @@ use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
-use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::run::{NoAnswer, Order, Room, Run};
+use synapse_kernel::session::Session;
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
@@ -41,7 +42,9 @@ use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
 use crate::net::Client;
 use crate::render::Terminal;
+use crate::session::{Keeper, Kept, Manner, digest};
 use crate::store::{self, Labels};
+use crate::typed;
 
 /// Bytes of displaced files that one run's journal may keep.
 pub const JOURNAL: u64 = 1 << 30;
@@ -61,8 +64,12 @@ pub struct MountOption {
 pub struct Options {
     /// A component, or a package's folder.
     pub agent: PathBuf,
-    /// The task line.
+    /// The line of the first turn, which a person typed.
     pub task: String,
+    /// Where the lines of further turns come from.
+    pub lines: Lines,
+    /// What it goes on with.
+    pub session: Option<Kept>,
     /// The folders.
     pub mounts: Vec<MountOption>,
     /// The grant file; without one, the package's `grant.toml`.
@@ -73,8 +80,13 @@ pub struct Options {
     pub screen: Terminal,
     /// Told of each warning about the grant, before anything runs.
     pub warn: Box<dyn Fn(&Warning<'_>)>,
+    /// Told what is not as it was in the run that it goes on from: `agent`, `grant`
+    /// or `folders`.
+    pub changed: Box<dyn Fn(&str)>,
     /// Told of every call.
-    pub report: Box<dyn Fn(&Crossing<'_>) + Send + Sync>,
+    pub report: Arc<dyn Fn(&Crossing<'_>) + Send + Sync>,
+    /// Told of each turn's end: its answer, or why there is none.
+    pub answered: Box<dyn Fn(Answer<'_>)>,
     /// What becomes of a call that only a human can allow.
     pub confirm: Confirm,
     /// How long a question of either kind waits.
@@ -90,6 +102,18 @@ pub enum Confirm {
     Ask,
     /// It is refused.
     Deny,
+}
+
+/// A turn's answer, or why there is none.
+pub type Answer<'a> = Result<&'a [u8], NoAnswer>;
+
+/// Where the lines of further turns come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// There is one turn.
+    One,
+    /// They are typed at the terminal.
+    Typed,
 }
 
 impl fmt::Debug for Options {
@@ -122,7 +146,7 @@ pub struct Summary {
     pub faults: u64,
     /// Records in the log.
     pub records: u64,
-    /// Why what it wrote was not kept with its labels, if that is so.
+    /// Why what it wrote or said was not kept with its labels, if that is so.
     pub unkept: Option<String>,
     /// The agent's answer, or why there is none.
     pub answer: Result<Vec<u8>, String>,
@@ -161,7 +185,7 @@ pub fn run(options: Options) -> Result<Summary, RunError> {
     }
 }
 
-fn run_on<E>(engine: E, options: Options) -> Result<Summary, RunError>
+fn run_on<E>(engine: E, mut options: Options) -> Result<Summary, RunError>
 where
     E: Engine<Program: Send + 'static> + Send + 'static,
 {
@@ -175,11 +199,13 @@ where
     })?;
     let grant =
         Grant::parse(&text).map_err(|why| RunError(format!("{}: {why}", show(&package.grant))))?;
+    let grant = Arc::new(grant);
     for notice in grant.warnings() {
         (options.warn)(&Warning { file: &package.grant, text: &text, notice });
     }
     let soul = package.soul()?;
     let texts: Vec<&str> = soul.as_deref().into_iter().collect();
+    let digests = [digest(&bytes), digest(text.as_bytes())];
     let (engine, program) = load(engine, bytes, LIMIT)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
 
@@ -189,6 +215,8 @@ where
         // A run that did not begin leaves nothing.
         let _ = fs::remove_dir(&run_dir);
     })?;
+    let session = options.session.take();
+    let mut keeper = keeper(&options, &package, &run_dir, digests, session.as_ref())?;
     let disk = Arc::new(open(&options, &package, &run_dir)?);
     let labels = labels(&disk, &run_dir)?;
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
@@ -199,19 +227,20 @@ where
     let questions = Arc::new(Desk::default());
     let _control = answer(&options, &run_dir, Arc::clone(&counts), Arc::clone(&questions))?;
     let human = human(&options, questions);
-    let (counted, report) = (Arc::clone(&counts), options.report);
+    let (counted, report) = (Arc::clone(&counts), Arc::clone(&options.report));
     let order = Order {
         id,
         task: &options.task,
+        session: session.map_or_else(Session::default, |kept| kept.session(&grant)),
         texts: &texts,
-        grant: Arc::new(grant),
+        grant: Arc::clone(&grant),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: Arc::clone(&disk),
         watch: Arc::new(move |crossing| {
             counted.count(crossing);
             report(crossing);
         }),
-        cancel: options.cancel,
+        cancel: Arc::clone(&options.cancel),
     };
     let run = Run::begin(order, sink).map_err(|_| {
         RunError(format!(
@@ -229,7 +258,14 @@ where
         .enable_time()
         .build()
         .map_err(|why| cannot("start the executor", &run_dir, &why))?;
-    let finished = executor.block_on(run.turn(&engine, &program));
+    let mut forgotten = None;
+    let (run, answer) = executor.block_on(turns(run, &engine, &program, &options, |run| {
+        let kept = keeper.keep(run.messages(), run.values(), &grant);
+        forgotten = kept.err().map(|why| {
+            format!("what was said was not kept: {why}; no run can go on from the last turn")
+        });
+    }));
+    let finished = run.end(answer);
     // A resolver that hangs hears of no cancellation; nobody waits for it.
     executor.shutdown_background();
     let records = finished.log.lock().next();
@@ -248,9 +284,32 @@ where
         }),
         faults: counts.faults.load(Ordering::Relaxed),
         records,
-        unkept,
+        unkept: unkept.or(forgotten),
         answer: finished.answer.map_err(|why| why.to_string()),
     })
+}
+
+/// Runs the turns, each to its end, where what was said is kept and its answer told.
+async fn turns<E: Engine>(
+    mut run: Run<Disk, FileSink>,
+    engine: &E,
+    program: &E::Program,
+    options: &Options,
+    mut keep: impl FnMut(&Run<Disk, FileSink>),
+) -> (Run<Disk, FileSink>, Result<Vec<u8>, NoAnswer>) {
+    loop {
+        let (ended, answer) = run.turn(engine, program).await;
+        run = ended;
+        keep(&run);
+        (options.answered)(answer.as_deref().map_err(|why| *why));
+        if options.lines == Lines::One || answer == Err(NoAnswer::Unrecorded) {
+            return (run, answer);
+        }
+        let Some(line) = typed::next(options.screen, &options.cancel) else {
+            return (run, answer);
+        };
+        run.next(&line);
+    }
 }
 
 /// What makes an agent runnable, and nobody's to change while it runs.
@@ -389,6 +448,34 @@ fn answer(
             show(run_dir)
         ))
     })
+}
+
+/// Keeps what is said, and tells what is not as it was when it was said.
+fn keeper(
+    options: &Options,
+    package: &Package,
+    run_dir: &Path,
+    [component, granted]: [String; 2],
+    before: Option<&Kept>,
+) -> Result<Keeper, RunError> {
+    // Whoever goes on from here may stand in another folder.
+    let find = |path: &Path| fs::canonicalize(path).map_err(|why| cannot("open", path, &why));
+    let mounts = options.mounts.iter().map(|mount| {
+        let host = find(&mount.host)?;
+        Ok(MountOption { host, ..mount.clone() })
+    });
+    let manner = Manner {
+        agent: find(&options.agent)?,
+        component,
+        grant: find(&package.grant)?,
+        granted,
+        mounts: mounts.collect::<Result<_, RunError>>()?,
+    };
+    for what in before.iter().flat_map(|kept| manner.changed(&kept.manner)) {
+        (options.changed)(what);
+    }
+    let state = state_of(run_dir);
+    Keeper::new(state, run_dir, manner).map_err(|why| cannot("make the sessions' key", state, &why))
 }
 
 /// Whoever may say yes to what the agent asks for.

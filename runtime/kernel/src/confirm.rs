@@ -79,6 +79,11 @@ impl Asker {
         self.unrecognised >= UNRECOGNISED
     }
 
+    /// In another turn it may be asked about again. Whoever gave up stays away.
+    pub(crate) fn next_turn(&mut self) {
+        self.asked.clear();
+    }
+
     /// Puts a question to the human, if they may be asked, and decides the call
     /// anew. What is learned by that has a label of its own.
     ///

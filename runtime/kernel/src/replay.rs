@@ -23,6 +23,7 @@ use crate::engine::Engine;
 use crate::grant::Grant;
 use crate::record::{Durability, Sink, SinkFailed};
 use crate::run::{NoAnswer, Order, Room, Run};
+use crate::session::Session;
 
 /// What one replayed run is made of.
 #[derive(Debug)]
@@ -58,6 +59,7 @@ impl Replay<'_> {
         let order = Order {
             id: Sha256::digest(self.number.to_le_bytes()).into(),
             task: self.task,
+            session: Session::default(),
             texts: &[],
             grant: self.grant,
             room: ROOM,
@@ -66,7 +68,8 @@ impl Replay<'_> {
             cancel: Arc::new(AtomicBool::new(false)),
         };
         let run = Run::begin(order, Tape::default()).ok()?;
-        let finished = run.turn(engine, program).await;
+        let (run, answer) = run.turn(engine, program).await;
+        let finished = run.end(answer);
         let log = core::mem::take(&mut finished.log.lock().sink().0);
         Some(Replayed { log, answer: finished.answer })
     }

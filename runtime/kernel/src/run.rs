@@ -1,43 +1,49 @@
-//! One run: a log, a task, its turn, and the records of their ends.
+//! One run: a log, a task, its turns, and the records of their ends.
 //!
 //! Both boards run agents by this code, so that the same agent, grant and
 //! world leave the same records, byte for byte.
 //!
 //! # Invariants
-//! - I3: the task, the turn and their ends are in the log beside the decisions.
-//! - I6: the task line is the human's, and so is the mark that a turn starts with.
+//! - I3: the task, its turns and their ends are in the log beside the decisions.
+//! - I6: a turn starts from a line of the human's, with the mark of what its input
+//!   may show; run again, it starts with the mark that it had.
 //!
 //! # Not here
 //! Where an agent, its grant and its folders come from, and who is told (a board).
 
+use alloc::borrow::ToOwned as _;
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{FromUtf8Error, String};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::error::Error;
-use core::fmt::{self, Write};
+use core::fmt;
 use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 
 use spin::Mutex;
-use synapse_abi::{limits, turn};
-use synapse_boundary::{Integrity, Label, Origin, Secrecy};
+use synapse_abi::limits;
+use synapse_boundary::{Integrity, Label, Labelled, Origin, Secrecy};
 use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
 use crate::confirm::Confirm;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
+use crate::held::Value;
 use crate::names::{ENTRIES, NameIndex};
 use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
+use crate::session::{Author, Message, Session, input, mark};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
 /// What a run is made of.
 pub struct Order<'a, P> {
     /// The log's number, never used twice; 32 random bytes.
     pub id: [u8; 32],
-    /// The line that the human typed.
+    /// The line of the first turn, which the human typed.
     pub task: &'a str,
+    /// What it goes on with; a new session's is empty.
+    pub session: Session,
     /// The package's own texts, which the human approved with it.
     pub texts: &'a [&'a str],
     /// What the agent may do.
@@ -69,14 +75,20 @@ pub struct Room {
     pub held: usize,
 }
 
-/// A run that has begun: its task waits for its turn.
+/// A run that has begun: its task waits for a turn.
 pub struct Run<P, S> {
     task: Task<P, S>,
     log: SharedLog<S>,
     platform: Arc<P>,
-    input: Vec<u8>,
+    texts: Vec<String>,
+    messages: Vec<Message>,
+    /// What the human typed, until its turn starts.
+    line: Option<String>,
+    turns: u32,
     limits: TurnLimits,
     grant: Arc<Grant>,
+    /// How its last turn ended, for the record of its own end.
+    end: (u16, Option<String>),
 }
 
 impl<P, S> fmt::Debug for Run<P, S> {
@@ -86,19 +98,16 @@ impl<P, S> fmt::Debug for Run<P, S> {
 }
 
 impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
-    /// Begins the log, the task and the turn.
+    /// Begins the log and the task.
     ///
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
-        let Order { id, task: line, texts, grant, room, platform, watch, cancel } = order;
+        let Order { id, task: line, session, texts, grant, room, platform, watch, cancel } = order;
         let mut log = Log::begin(sink, id)?;
-        let prompt = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
-        let about = about(line, &grant);
-        note(&mut log, &*platform, Kind::TaskStart, 0, prompt, Some(about.as_bytes()))?;
-        let start = note(&mut log, &*platform, Kind::TurnStart, 0, prompt, None)?;
+        let about = about(line, session.from.as_deref(), &grant);
+        note(&mut log, &*platform, Kind::TaskStart, PROMPT, (0, Some(&about)))?;
         let log = Arc::new(Mutex::new(log));
-        let input = input(texts, line, &grant).into_bytes();
         let limits = TurnLimits {
             memory_bytes: grant.memory.min(room.memory),
             deadline: Duration::from_secs(grant.seconds),
@@ -109,8 +118,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         let task = Task::new(Parts {
             run: id,
             id: 0,
-            mark: Label { origin: Origin::record(start), ..prompt },
-            lines: [line.into()].into(),
+            mark: PROMPT,
+            lines: Vec::new(),
             grant: Arc::clone(&grant),
             journal_room: room.journal,
             held_room: room.held,
@@ -119,7 +128,18 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             watch,
             cancel,
         });
-        Ok(Self { task, log, platform, input, limits, grant })
+        Ok(Self {
+            task: task.carrying(session.values),
+            log,
+            platform,
+            texts: texts.iter().map(|text| (*text).to_owned()).collect(),
+            messages: session.messages,
+            line: Some(line.to_owned()),
+            turns: 0,
+            limits,
+            grant,
+            end: (0, None),
+        })
     }
 
     /// As [`Task::confirmed_by`].
@@ -128,28 +148,122 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         Self { task: self.task.confirmed_by(human), ..self }
     }
 
-    /// Runs the turn to its end, and ends the log.
-    pub async fn turn<E: Engine>(self, engine: &E, program: &E::Program) -> Finished<S> {
-        let Self { mut task, log, platform, input, limits, grant } = self;
-        task.know(NameIndex::walk(&*platform, &grant.scope, ENTRIES).await);
-        let (mut task, ended) = engine.turn(program, task, &input, limits).await;
-        task.end_turn(ended.as_ref().map(|_| ()).map_err(|ended| *ended));
+    /// Gives the next turn its line, which the human typed.
+    pub fn next(&mut self, line: &str) {
+        self.line = Some(line.to_owned());
+    }
+
+    /// Runs a turn to its end: that of the line that was given, or without one the
+    /// last turn again, with the mark that it had.
+    pub async fn turn<E: Engine>(
+        mut self,
+        engine: &E,
+        program: &E::Program,
+    ) -> (Self, Result<Vec<u8>, NoAnswer>) {
+        let Ok(input) = self.start() else { return (self, Err(NoAnswer::Unrecorded)) };
+        self.task.know(NameIndex::walk(&*self.platform, &self.grant.scope, ENTRIES).await);
+        let held = self.task.values().len();
+        let (task, ended) = engine.turn(program, self.task, &input, self.limits).await;
+        self.task = task;
+        self.task.end_turn(ended.as_ref().map(|_| ()).map_err(|ended| *ended));
         // What a guest says of itself is no code of the kernel's.
-        let (code, said) = match ended {
+        self.end = match ended {
             Ok(_) => (0, None),
             Err(Ended::Code(number)) => (GAVE_UP, Some(format!("{{\"guest\":{number}}}"))),
             Err(_) => (BROKE, None),
         };
-        let said = said.as_deref().map(str::as_bytes);
-        let mut answer = ended.map_err(NoAnswer::Ended);
-        for kind in [Kind::TurnEnd, Kind::RunEnd] {
-            if note(&mut log.lock(), &*platform, kind, code, task.mark(), said).is_err() {
-                answer = Err(NoAnswer::Unrecorded);
-            }
+        for number in (1..).take(self.task.values().len()).skip(held) {
+            self.messages.push(Message::held(Author::World, number));
         }
-        Finished { answer, log }
+        let Ok(end) = self.note_end(Kind::TurnEnd) else {
+            return (self, Err(NoAnswer::Unrecorded));
+        };
+        if let Ok(answer) = &ended {
+            self.join(answer, end);
+        }
+        (self, ended.map_err(NoAnswer::Ended))
+    }
+
+    /// What was said so far.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// What is held, by numbers from 1.
+    #[must_use]
+    pub fn values(&self) -> &[Value] {
+        self.task.values()
+    }
+
+    /// Ends the log; the last turn's answer stands if the log took its end.
+    #[must_use]
+    pub fn end(self, answer: Result<Vec<u8>, NoAnswer>) -> Finished<S> {
+        let noted = self.note_end(Kind::RunEnd);
+        let answer = noted.map_err(|_| NoAnswer::Unrecorded).and(answer);
+        Finished { answer, log: self.log }
+    }
+
+    /// Records the start of a turn; its input.
+    fn start(&mut self) -> Result<Vec<u8>, SinkFailed> {
+        let line = self.line.take();
+        let text = match &line {
+            // The start of the task has it already.
+            Some(_) if self.turns == 0 => None,
+            Some(line) => Some(format!("{{\"task\":\"{}\"}}", cut(line, LINE))),
+            None => Some("{\"retry\":true}".to_owned()),
+        };
+        let label = match line {
+            Some(_) => mark(&self.messages, PROMPT),
+            None => self.task.mark(),
+        };
+        let about = (0, text.as_deref());
+        let start = note(&mut self.log.lock(), &*self.platform, Kind::TurnStart, label, about)?;
+        self.turns = self.turns.saturating_add(1);
+        if let Some(line) = line {
+            let typed = Label { origin: Origin::record(start), ..PROMPT };
+            self.messages.extend(Message::clear(Author::Human, Labelled::new(line.clone(), typed)));
+            self.task.next_turn(line, mark(&self.messages, typed));
+        }
+        let (values, calls) = (self.task.values(), self.task.calls_left());
+        Ok(input(&self.texts, &self.messages, values, &self.grant, calls).into_bytes())
+    }
+
+    /// Puts an answer into the session, with the mark that it was given under. One
+    /// that there is no room for is not kept.
+    fn join(&mut self, answer: &[u8], end: u64) {
+        let mut copy = Vec::new();
+        if copy.try_reserve_exact(answer.len()).is_err() {
+            return;
+        }
+        copy.extend_from_slice(answer);
+        let label = self.task.mark();
+        let message = match String::from_utf8(copy) {
+            Ok(text) if label.integrity != Integrity::Ingested => {
+                Message::clear(Author::Agent, Labelled::new(text, label))
+            }
+            text => {
+                let bytes = text.map_or_else(FromUtf8Error::into_bytes, String::into_bytes);
+                self.hold(bytes, label, end)
+            }
+        };
+        self.messages.extend(message);
+    }
+
+    fn hold(&mut self, answer: Vec<u8>, label: Label, end: u64) -> Option<Message> {
+        let number = self.task.keep_answer(Labelled::new(answer, label), end).ok()?;
+        Some(Message::held(Author::Agent, number))
+    }
+
+    fn note_end(&self, kind: Kind) -> Result<u64, SinkFailed> {
+        let (code, said) = &self.end;
+        let said = (*code, said.as_deref());
+        note(&mut self.log.lock(), &*self.platform, kind, self.task.mark(), said)
     }
 }
+
+/// The label of what the human types.
+const PROMPT: Label = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
 
 /// The code of an end where the guest answered with a code of its own.
 const GAVE_UP: u16 = u16::MAX - 1;
@@ -165,7 +279,7 @@ pub struct Finished<S> {
     pub log: SharedLog<S>,
 }
 
-/// Why a run has no answer.
+/// Why a turn has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAnswer {
     /// The turn ended without one.
@@ -191,9 +305,8 @@ fn note<S: Sink>(
     log: &mut Log<S>,
     platform: &impl Platform,
     kind: Kind,
-    code: u16,
     label: Label,
-    text: Option<&[u8]>,
+    (code, text): (u16, Option<&str>),
 ) -> Result<u64, SinkFailed> {
     let event = Event {
         kind,
@@ -202,74 +315,50 @@ fn note<S: Sink>(
         code,
         label,
         cause: None,
-        tail: text.map(|text| (tag::TEXT, text)),
+        tail: text.map(|text| (tag::TEXT, text.as_bytes())),
         durability: Durability::Written,
     };
     log.note(&event, platform.now_ms())
 }
 
-/// What the start record says of the task: its line, cut, and its grant.
-fn about(line: &str, grant: &Grant) -> String {
-    let mut json = String::from("{\"grant\":");
-    json.push_str(grant.summary());
-    json.push_str(",\"task\":\"");
-    let cut = line.char_indices().nth(LINE).map_or(line.len(), |(end, _)| end);
-    escape(&mut json, line.get(..cut).unwrap_or(line));
-    json.push_str("\"}");
-    json
+/// What the start record says of the task: its line, cut, its grant, and the run
+/// that it goes on from.
+fn about(line: &str, from: Option<&str>, grant: &Grant) -> String {
+    let from = from.map(|from| format!("\"from\":\"{}\",", cut(from, NAME)));
+    let (from, line) = (from.unwrap_or_default(), cut(line, LINE));
+    format!("{{{from}\"grant\":{},\"task\":\"{line}\"}}", grant.summary())
 }
 
-/// The turn's input, as `docs/abi.md` has it.
-fn input(texts: &[&str], line: &str, grant: &Grant) -> String {
-    let mut json = String::new();
-    // Writing to a String cannot fail.
-    let _ = write!(json, "{{\"v\":{},\"messages\":[", turn::VERSION);
-    let package = texts.iter().map(|text| (turn::PACKAGE, *text));
-    for (author, text) in package.chain([(turn::HUMAN, line)]) {
-        let comma = if json.ends_with('[') { "" } else { "," };
-        let _ = write!(json, "{comma}{{\"from\":\"{author}\",\"text\":\"");
-        escape(&mut json, text);
-        json.push_str("\"}");
-    }
-    let _ = write!(
-        json,
-        "],\"handles\":[],\"warrants\":[],\"grant\":{},\"budget\":{{\"calls\":{}}}}}",
-        grant.summary(),
-        grant.calls
-    );
-    json
+/// So much of a line as a record keeps, escaped.
+fn cut(line: &str, most: usize) -> String {
+    let end = line.char_indices().nth(most).map_or(line.len(), |(end, _)| end);
+    let mut escaped = String::new();
+    escape(&mut escaped, line.get(..end).unwrap_or(line));
+    escaped
 }
 
 /// Characters of a task line that the start record keeps.
 const LINE: usize = 1000;
+/// Characters of a run's name that it keeps.
+const NAME: usize = 64;
 
-// A character of the line takes six bytes at most, the record's own fields less than 256.
-const _: () = assert!(SUMMARY_MAX + 6 * LINE + 256 <= limits::RECORD);
+// A character takes six bytes at most, the record's own fields less than 256.
+const _: () = assert!(SUMMARY_MAX + 6 * (LINE + NAME) + 256 <= limits::RECORD);
 
 #[cfg(test)]
 mod tests {
     use alloc::format;
 
-    use super::{about, input};
+    use super::about;
     use crate::grant::Grant;
 
     const GRANT: &str = "version = 1\nprimitives = [\"clock_read\"]\n[budget]\ncalls = 7\n";
 
     #[test]
-    fn input_is_what_the_abi_says() {
+    fn start_record_keeps_the_line_cut_and_the_run_before() {
         let grant = Grant::parse(GRANT).unwrap();
-        assert_eq!(
-            input(&["be brief"], "say \"a\\b\"\n", &grant),
-            "{\"v\":1,\"messages\":[{\"from\":\"package\",\"text\":\"be brief\"},{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"}],\
-             \"handles\":[],\"warrants\":[],\
-             \"grant\":{\"primitives\":[\"clock_read\"],\"paths\":[],\"hosts\":[],\"tools\":[]},\"budget\":{\"calls\":7}}"
-        );
-    }
-
-    #[test]
-    fn start_record_keeps_the_line_cut() {
-        let grant = Grant::parse(GRANT).unwrap();
-        let about = about(&"é".repeat(2000), &grant);
+        let about = about(&"é".repeat(2000), Some("before"), &grant);
+        assert!(about.starts_with("{\"from\":\"before\",\"grant\":{"));
         assert!(about.ends_with(&format!(",\"task\":\"{}\"}}", "é".repeat(1000))));
     }
 }

@@ -18,16 +18,15 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use sha2::{Digest, Sha256};
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_abi::limits::LIST;
+use synapse_abi::limits::ANSWER;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
 use synapse_boundary::cite::Bearer;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
-use synapse_boundary::target::Target;
 use synapse_boundary::{
-    Authorized, Decided, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened,
-    Reply, Request, Table, TurnEnd, Verdict, Warrants, commit, decide,
+    Decided, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened, Request,
+    Table, TurnEnd, Verdict, Warrants, commit, decide,
 };
 use synapse_primitives::rest::Creator;
 use synapse_primitives::{Caller, Executed, Platform, execute, most};
@@ -35,6 +34,7 @@ use synapse_primitives::{Caller, Executed, Platform, execute, most};
 use crate::confirm::{Asker, Confirm, Scene};
 use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
+use crate::held::{About, Source, Value};
 use crate::names::{NameIndex, Renaming};
 use crate::record::{Durability, Event, Kind, Log, Sink, is_held, tag};
 use crate::sources::stands;
@@ -169,6 +169,53 @@ impl<P: Platform, S: Sink> Task<P, S> {
         self
     }
 
+    /// Goes on with the held values of a session.
+    #[must_use]
+    pub fn carrying(mut self, values: Vec<Value>) -> Self {
+        let rooms = values.iter().map(|value| value.about().room);
+        self.stores.bytes = rooms.fold(0, usize::saturating_add);
+        self.stores.values = values;
+        self
+    }
+
+    /// The held values, by their numbers from 1.
+    #[must_use]
+    pub fn values(&self) -> &[Value] {
+        &self.stores.values
+    }
+
+    /// Calls that are left.
+    #[must_use]
+    pub const fn calls_left(&self) -> u64 {
+        self.calls_left
+    }
+
+    /// Begins another turn, from a line that the human typed, with the label of all
+    /// that its input shows. The memory that saw more is gone.
+    pub fn next_turn(&mut self, line: String, mark: Label) {
+        // What a retry might have had goes to no other turn.
+        self.warrants.end_turn(TurnEnd::Final);
+        self.lines.push(line);
+        self.mark = Mark::new(mark);
+        self.calls_left = self.grant.calls;
+        self.overdrawn = 0;
+        self.asker.next_turn();
+    }
+
+    /// Keeps what its guest answered; its number.
+    ///
+    /// # Errors
+    /// `NoRoom`.
+    pub(crate) fn keep_answer(
+        &mut self,
+        answer: Labelled<Vec<u8>>,
+        record: u64,
+    ) -> Result<u64, Fault> {
+        let digest = Sha256::digest(answer.value()).into();
+        let about = About { primitive: None, record, source: None, room: ANSWER };
+        self.stores.keep(Value::new(answer.map(Label::SYSTEM, Ok), digest, about))
+    }
+
     /// Says which names there are in its folders.
     pub fn know(&mut self, names: NameIndex) {
         self.stores.names = names;
@@ -239,7 +286,7 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let (record, primitive) = (authorized.record(), authorized.call().primitive());
         let hold = is_held(authorized.call());
         let (room, renaming) = (charge(authorized.call()), Renaming::of(&authorized));
-        let origin = hold.then(|| Origin::of(&authorized)).flatten();
+        let source = hold.then(|| Source::of(&authorized)).flatten();
         let (creator, compartments) = (self.stores.creator, &*self.grant.compartments);
         let caller = Caller { creator, compartments };
         let executed = execute(authorized, &*self.stores.platform, &self.stores, caller).await;
@@ -254,7 +301,9 @@ impl<P: Platform, S: Sink> Task<P, S> {
         }
         if let Some(digest) = digest {
             let label = executed.label();
-            let number = match self.stores.keep(executed, digest, origin, room) {
+            let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
+            let about = About { primitive: Some(primitive), record, source, room };
+            let number = match self.stores.keep(Value::new(kept, digest, about)) {
                 Ok(number) => number,
                 Err(fault) => {
                     self.mark.absorb(label);
@@ -366,9 +415,6 @@ impl<'s> Seen<'s> {
     }
 }
 
-/// One held value: its bytes, or the fault that came instead.
-type Kept = Labelled<Result<Vec<u8>, Fault>>;
-
 /// A task's held values, its part of the journal, and what it made.
 struct Stores<P> {
     values: Vec<Value>,
@@ -380,69 +426,15 @@ struct Stores<P> {
     platform: Arc<P>,
 }
 
-/// A held value, the SHA-256 of its bytes, and what it is the reply of.
-#[derive(Debug)]
-struct Value {
-    kept: Kept,
-    digest: [u8; 32],
-    origin: Option<Origin>,
-}
-
-/// The call that a held value is the reply of.
-#[derive(Debug)]
-struct Origin {
-    primitive: Primitive,
-    target: Target<'static>,
-    /// Entries of a listing's page, for one that begins with the first.
-    page: Option<u64>,
-    /// Whether it is all of a listing.
-    is_whole: bool,
-}
-
-impl Origin {
-    fn of(authorized: &Authorized<'_>) -> Option<Self> {
-        let call = authorized.call();
-        let page = match (call.primitive(), call.argument(1), call.argument(2)) {
-            (Primitive::FsList, Argument::Text(after), Argument::Uint(limit)) => {
-                after.raw().is_empty().then_some(limit.min(LIST))
-            }
-            _ => None,
-        };
-        let target = authorized.target(0)?.owned();
-        Some(Self { primitive: call.primitive(), target, page, is_whole: false })
-    }
-
-    /// With what came: a page that is not full is a listing's last.
-    fn with(self, bytes: &[u8]) -> Self {
-        // A quote inside a string is escaped, so that this begins an entry.
-        let entries = bytes.windows(ENTRY.len()).filter(|window| *window == ENTRY).count();
-        let short = |page| u64::try_from(entries).is_ok_and(|entries| entries < page);
-        Self { is_whole: self.page.is_some_and(short), ..self }
-    }
-}
-
-/// How an entry of a listing begins.
-const ENTRY: &[u8] = b"{\"name\":";
-
 impl<P> Stores<P> {
-    /// Keeps what a call came to, and charges `room` bytes for it; the number of
-    /// the new value.
-    fn keep(
-        &mut self,
-        executed: Executed,
-        digest: [u8; 32],
-        origin: Option<Origin>,
-        room: usize,
-    ) -> Result<u64, Fault> {
-        let kept = executed.map(Label::SYSTEM, |result| result.map(|done| done.payload));
-        let total = self.bytes.saturating_add(room);
+    /// Keeps a value, and charges its room; its number.
+    fn keep(&mut self, value: Value) -> Result<u64, Fault> {
+        let total = self.bytes.saturating_add(value.about().room);
         if total > self.held_room {
             return Err(Fault::NoRoom);
         }
         self.bytes = total;
-        let bytes = kept.value().as_deref().unwrap_or_default();
-        let origin = origin.map(|origin| origin.with(bytes));
-        self.values.push(Value { kept, digest, origin });
+        self.values.push(value);
         u64::try_from(self.values.len()).map_err(|_| Fault::NoRoom)
     }
 }
@@ -488,17 +480,7 @@ impl<P> Names for Stores<P> {
 impl<P: Platform> Facts for Stores<P> {
     fn held(&self, number: u64) -> Option<Held<'_>> {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
-        let Value { kept, digest, origin } = self.values.get(index)?;
-        let (bytes, fault) = match kept.value() {
-            Ok(bytes) => (&bytes[..], None),
-            Err(fault) => (&[][..], Some(*fault)),
-        };
-        let reply_of = origin.as_ref().map(|origin| Reply {
-            primitive: origin.primitive,
-            target: &origin.target,
-            is_whole: origin.is_whole,
-        });
-        Some(Held { label: kept.label(), bytes, digest: *digest, fault, reply_of })
+        Some(self.values.get(index)?.held())
     }
 
     fn journal_room(&self) -> u64 {

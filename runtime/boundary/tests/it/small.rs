@@ -500,8 +500,8 @@ fn i9_i13_no_authority_exceeds_its_source_in_any_order_of_steps() {
                 let mut world = World::new();
                 // What was checked before is not counted again.
                 let again = &mut Seen::default();
-                let lived = |step: &Step| world.take(*step, &scope, again);
-                assert!(life.iter().all(lived), "{life:?}");
+                let after = |step: &Step| world.take(*step, &scope, again);
+                assert!(life.iter().all(after), "{life:?}");
                 if !world.take(step, &scope, &mut seen) {
                     continue;
                 }

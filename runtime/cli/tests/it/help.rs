@@ -9,7 +9,7 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
         "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
-        "bench", "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
+        "bench", "sessions", "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
@@ -32,6 +32,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["man", "--help"],
         &["bench", "--help"],
         &["ps", "--help"],
+        &["sessions", "list", "--help"],
+        &["sessions", "show", "--help"],
+        &["sessions", "resume", "--help"],
         &["cancel", "--help"],
         &["confirm", "--help"],
         &["gc", "--help"],
@@ -48,6 +51,7 @@ fn a_wrong_command_line_is_2_and_says_what_is_wrong() {
     for (arguments, told) in [
         (&["jump"][..], "jump"),
         (&["run"], "AGENT"),
+        (&["sessions", "resume", "latest"], "LINE"),
         (&["run", "a.wasm", "--dir", "notes:ro"], "notes=/data:ro"),
         (&["run", "a.wasm", "--confirm", "never"], "possible values: ask, deny"),
         (&["audit", "verify"], "RUN"),

@@ -19,6 +19,7 @@ mod new;
 mod redteam;
 mod run;
 mod screen;
+mod sessions;
 mod state;
 mod tidy;
 mod undo;

@@ -1,8 +1,8 @@
 //! `synapse run` with an agent that fetches.
 
+use core::net::Ipv4Addr;
 use std::fs;
 use std::io::{Read as _, Write as _};
-use core::net::Ipv4Addr;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};

@@ -9,3 +9,4 @@ mod labels;
 mod load;
 mod records;
 mod render;
+mod sessions;

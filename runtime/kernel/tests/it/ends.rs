@@ -9,6 +9,7 @@ use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
 use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::session::Session;
 use synapse_kernel::verify::Reader;
 use synapse_kernel::words;
 use synapse_primitives::memory::Memory;
@@ -47,6 +48,7 @@ fn ends(code: u32) -> Vec<(Kind, u8, u16, String)> {
     let order = Order {
         id: [1; 32],
         task: "x",
+        session: Session::default(),
         texts: &[],
         grant: Arc::new(Grant::parse("version = 1\nprimitives = [\"clock_read\"]\n").unwrap()),
         room: Room { journal: 0, memory: 1 << 20, held: 1 << 20 },
@@ -56,7 +58,10 @@ fn ends(code: u32) -> Vec<(Kind, u8, u16, String)> {
     };
     let run = Run::begin(order, tape.clone()).unwrap();
     let engine = GivesUp(code);
-    let mut turn = core::pin::pin!(run.turn(&engine, &()));
+    let mut turn = core::pin::pin!(async {
+        let (run, answer) = run.turn(&engine, &()).await;
+        run.end(answer)
+    });
     let mut context = core::task::Context::from_waker(core::task::Waker::noop());
     assert!(turn.as_mut().poll(&mut context).is_ready());
     let log = tape.0.lock().clone();

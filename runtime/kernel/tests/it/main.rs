@@ -9,4 +9,5 @@ mod grant;
 mod leaks;
 mod log;
 mod rest;
+mod session;
 mod shadow;
