@@ -86,9 +86,9 @@ fn an_agent_fetches_on_both_engines_and_no_variable_says_by_way_of_whom() {
         let verified = synapse(root.path(), &["audit", "verify", "latest"]);
         assert_eq!(verified.status.code(), Some(0), "{}", err(&verified));
         let requests: Vec<_> = heard.try_iter().collect();
-        let head = format!("host: 127.0.0.1:{port}\r\nconnection: close\r\n");
-        let post = format!("POST /in HTTP/1.1\r\n{head}content-length: 4\r\n\r\ntold");
-        let get = format!("GET /a?b HTTP/1.1\r\n{head}x-a: b\r\n\r\n");
-        assert_eq!(requests, [post, get]);
+        let usual = format!("host: 127.0.0.1:{port}\r\nconnection: close\r\n");
+        let told = format!("POST /in HTTP/1.1\r\n{usual}content-length: 4\r\n\r\ntold");
+        let get = format!("GET /a?b HTTP/1.1\r\n{usual}x-a: b\r\n\r\n");
+        assert_eq!(requests, [told, get]);
     }
 }

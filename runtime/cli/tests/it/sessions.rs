@@ -123,7 +123,7 @@ fn i6_a_session_that_was_touched_is_not_gone_on_with() {
     refused("not as this machine's user wrote it");
     fs::write(&file, whole.replace("session 1", "session 2")).unwrap();
     refused("another version");
-    fs::write(&file, &whole[..whole.len() - 9]).unwrap();
+    fs::write(&file, whole.get(..whole.len() - 9).unwrap()).unwrap();
     refused("not as this machine's user wrote it");
     fs::write(&file, &whole).unwrap();
     let held = fs::read(&value).unwrap();
