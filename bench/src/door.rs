@@ -304,7 +304,9 @@ mod tests {
     fn every_deletion_after_reading_needs_what_no_warrant_gives() {
         let mut rows = reasons().unwrap().rows;
         assert_eq!(rows.len(), 4);
-        rows.iter_mut().for_each(|row| row.run(u32::from(SENTENCES)).unwrap());
+        for row in &mut rows {
+            row.run(u32::from(SENTENCES)).unwrap();
+        }
         let world = World::after_reading(WARRANTS).unwrap();
         let own = br#"{"name":"fs_delete","arguments":{"path":"/data/w0063/b.md"}}"#;
         assert!(

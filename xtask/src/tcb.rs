@@ -80,7 +80,7 @@ impl Report {
 
     fn print(&self) {
         let (decides, executes) = (lines(&self.decides), lines(&self.executes));
-        println!("What decides: {decides} lines of code, of {LINES} at most");
+        println!("What decides: {decides} lines of code; the goal is {GOAL}, and {LINES} at most");
         for (path, source) in self.decides.iter().flat_map(|own| &own.files) {
             println!("{:>6}  {path}", source.lines.len());
         }
@@ -124,6 +124,7 @@ impl Report {
         let files = self.decides.iter().flat_map(|own| &own.files);
         json!({
             "decides": {
+                "goal": GOAL,
                 "limit": LINES,
                 "lines": lines(&self.decides),
                 "file_limit": FILE,
@@ -324,8 +325,11 @@ fn why(name: &str) -> Option<&'static str> {
 const DECIDES: [&str; 2] = ["synapse-abi", "synapse-boundary"];
 /// The crate that everything a board runs hangs under.
 const BOARD: &str = "synapse";
-/// Lines of code that decide, together and in one file.
-const LINES: usize = 3000;
+/// Lines of code that are to decide at most.
+const GOAL: usize = 3000;
+/// Lines of code that decide, together and in one file. The first may only fall, until
+/// it is the goal.
+const LINES: usize = 3450;
 const FILE: usize = 400;
 
 /// What the crates that decide may need, on any target, and what for.
