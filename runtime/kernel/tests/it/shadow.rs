@@ -286,8 +286,8 @@ struct Ground {
     own: bool,
     protected: bool,
     targets: Vec<Option<String>>,
-    /// The path and the uses of a warrant.
-    minted: Option<(&'static str, u8)>,
+    /// The primitive, the path and the uses of a warrant.
+    minted: Option<(&'static str, &'static str, u8)>,
 }
 
 impl Ground {
@@ -369,8 +369,8 @@ impl Shadow {
             own: known(&|path| self.is_own(path)),
             protected: !matches!(act, Act::Read(_)) && known(&|path| path.ends_with("SOUL.md")),
             minted: match act {
-                Act::Mint(_, path, uses) => Some((path, *uses)),
-                Act::Select(_) => Some(("", 1)),
+                Act::Mint(verb, path, uses) => Some((verb, path, *uses)),
+                Act::Select(_) => Some(("", "", 1)),
                 _ => None,
             },
             sentence: sentence.to_owned(),
@@ -620,12 +620,15 @@ impl Life {
         let log = self.tape.0.lock().clone();
         let records: Vec<Record<'_>> = Reader::new(&log).collect::<Result<_, _>>().unwrap();
         let (mut answered, mut taken) = (HashSet::new(), HashMap::<u64, u8>::new());
+        // What the human gave at first by the one place that names it, and what is left.
+        let mut given = HashMap::<(&str, &str), u8>::new();
         for record in records.iter().filter(|it| it.kind == Kind::Decision && it.code == 0) {
             let ground = &self.shadow.grounds[&record.sequence];
             let why = || format!("{} {ground:?}", self.told());
             if record.class == WARRANT {
                 assert!(!ground.ingested, "minted after a reading: {}", why());
-                let (path, _) = ground.minted.unwrap();
+                let (verb, path, uses) = ground.minted.unwrap();
+                given.entry((verb, path)).or_insert(uses);
                 let folder = path.trim_end_matches("/*");
                 assert!(LINES.iter().any(|line| line.contains(folder)), "no line: {}", why());
                 met.minted.set(met.minted.get() + 1);
@@ -652,10 +655,15 @@ impl Life {
                     assert_eq!((warrant.kind, warrant.class), (Kind::Decision, WARRANT));
                     assert!(!ground.protected, "a warrant for a protected name: {}", why());
                     let minted = &self.shadow.grounds[&warrant.sequence];
-                    let (path, uses) = minted.minted.unwrap();
+                    let (verb, path, uses) = minted.minted.unwrap();
                     let spent = taken.entry(warrant.sequence).or_default();
                     *spent += 1;
                     assert!(*spent <= uses, "spent {spent} times of {uses}: {}", why());
+                    if !path.is_empty() {
+                        let left = given.get_mut(&(verb, path)).unwrap();
+                        assert!(*left > 0, "one citation, again: {}", why());
+                        *left -= 1;
+                    }
                     assert_eq!(minted.turn, ground.turn, "of another turn: {}", why());
                     let folder = path.trim_end_matches('*');
                     let covers = |target: &Option<String>| {
