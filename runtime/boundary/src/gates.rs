@@ -449,16 +449,17 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
             return Some(Refusal::Protected);
         }
         // A target with a defect names nothing that the task could have made.
-        let own = paths.all(|path| path.is_some_and(|path| self.facts.is_own_creation(path)));
+        let mut own =
+            || paths.all(|path| path.is_some_and(|path| self.facts.is_own_creation(path)));
         // Making a name, adding to an end and moving to a free name are undone by
         // their record alone.
         let replaces = matches!(self.call.argument(2), Argument::Choice(REPLACE));
         let displaces =
             primitive == Primitive::FsEdit || (primitive == Primitive::FsWrite && replaces);
         match harm {
-            Harm::Destructive if own && primitive == Primitive::FsDelete => None,
+            Harm::Destructive if primitive == Primitive::FsDelete && own() => None,
             Harm::Destructive => Some(Refusal::Destructive),
-            Harm::Journaled if displaces && !own && self.facts.journal_room() == 0 => {
+            Harm::Journaled if displaces && self.facts.journal_room() == 0 && !own() => {
                 Some(Refusal::Irreversible)
             }
             Harm::None if self.entry().is_some_and(|tool| tool.effect == Effect::Store) => {
