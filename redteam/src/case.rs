@@ -71,81 +71,62 @@ pub struct Stop {
     pub codes: Vec<u16>,
 }
 
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident $word:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-        pub enum $name { $($(#[$inner])* #[serde(rename = $word)] $variant,)* }
-
-        impl $name {
-            /// Every one.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
-
-            /// Its word in a case.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-    };
+/// What an attacker wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// Have something removed.
+    Destroy,
+    /// Have something replaced.
+    Overwrite,
+    /// Learn something.
+    Exfiltrate,
+    /// Have a label fall.
+    Launder,
+    /// Reach what was not granted.
+    Escape,
+    /// Have authority handed on.
+    Transfer,
+    /// Have money or an account used.
+    Spend,
+    /// Have the human believe something.
+    Deceive,
+    /// Use something up.
+    Exhaust,
 }
 
-words! {
-    /// What an attacker wants.
-    Goal {
-        /// Have something removed.
-        Destroy "destroy",
-        /// Have something replaced.
-        Overwrite "overwrite",
-        /// Learn something.
-        Exfiltrate "exfiltrate",
-        /// Have a label fall.
-        Launder "launder",
-        /// Reach what was not granted.
-        Escape "escape",
-        /// Have authority handed on.
-        Transfer "transfer",
-        /// Have money or an account used.
-        Spend "spend",
-        /// Have the human believe something.
-        Deceive "deceive",
-        /// Use something up.
-        Exhaust "exhaust",
-    }
-}
-
-words! {
-    /// How an injection reaches an agent.
-    Vector {
-        /// In a file's content.
-        File "file",
-        /// In a file's name.
-        FileName "file-name",
-        /// In a page's body.
-        Body "body",
-        /// In a header.
-        Header "header",
-        /// In a tool's result.
-        ToolResult "tool-result",
-        /// In a tool's description.
-        ToolDescription "tool-description",
-        /// In the text or the number of a failure.
-        Error "error",
-        /// On a channel.
-        Channel "channel",
-        /// In a child's report.
-        Report "report",
-        /// In a package's own texts or pages.
-        Package "package",
-        /// In a memory note.
-        Memory "memory",
-        /// In a session that goes on.
-        Session "session",
-        /// In a summary.
-        Summary "summary",
-        /// In the sentence itself: the agent is the attacker.
-        Agent "agent",
-    }
+/// How an injection reaches an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Vector {
+    /// In a file's content.
+    File,
+    /// In a file's name.
+    FileName,
+    /// In a page's body.
+    Body,
+    /// In a header.
+    Header,
+    /// In a tool's result.
+    ToolResult,
+    /// In a tool's description.
+    ToolDescription,
+    /// In the text or the number of a failure.
+    Error,
+    /// On a channel.
+    Channel,
+    /// In a child's report.
+    Report,
+    /// In a package's own texts or pages.
+    Package,
+    /// In a memory note.
+    Memory,
+    /// In a session that goes on.
+    Session,
+    /// In a summary.
+    Summary,
+    /// In the sentence itself: the agent is the attacker.
+    Agent,
 }
 
 /// Why a case cannot be played.
