@@ -13,7 +13,7 @@ use synapse_host::engine::{Program, Wasmtime};
 use synapse_kernel::admit::admit;
 use synapse_kernel::engine::Engine as _;
 use synapse_kernel::grant::Grant;
-use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
+use synapse_kernel::record::{Kind, Tape};
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::session::Session;
 use synapse_kernel::task::HELD_BYTES;
@@ -133,17 +133,6 @@ fn script(sentences: &[&str]) -> String {
         }
     }
     text
-}
-
-/// A log in memory.
-#[derive(Debug, Default)]
-struct Tape(Vec<u8>);
-
-impl Sink for Tape {
-    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
-        self.0.extend_from_slice(frame);
-        Ok(())
-    }
 }
 
 const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player.wasm"));

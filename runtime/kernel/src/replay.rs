@@ -21,7 +21,7 @@ use synapse_primitives::mounts::Access;
 
 use crate::engine::Engine;
 use crate::grant::Grant;
-use crate::record::{Durability, Sink, SinkFailed};
+use crate::record::Tape;
 use crate::run::{NoAnswer, Order, Room, Run};
 use crate::session::Session;
 
@@ -72,17 +72,6 @@ impl Replay<'_> {
         let finished = run.end(answer);
         let log = core::mem::take(&mut finished.log.lock().sink().0);
         Some(Replayed { log, answer: finished.answer })
-    }
-}
-
-/// A log in memory.
-#[derive(Debug, Default)]
-struct Tape(Vec<u8>);
-
-impl Sink for Tape {
-    fn append(&mut self, frame: &[u8], _: Durability) -> Result<(), SinkFailed> {
-        self.0.extend_from_slice(frame);
-        Ok(())
     }
 }
 
