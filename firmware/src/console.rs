@@ -17,6 +17,8 @@ use crate::{clock, serial};
 const LINE: usize = 1000;
 /// A hand does not begin a second line in this time; a paste has it ready.
 const PASTE: Duration = Duration::from_millis(30);
+/// Others are not kept waiting for a paste without end.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Shows that a line may be typed.
 pub(crate) fn prompt() {
@@ -46,16 +48,19 @@ impl Console {
         while self.byte().is_some() {}
     }
 
-    /// Whether more is there than a hand could have typed since: a paste.
+    /// Whether more comes than a hand could have typed since: a paste. It is thrown
+    /// away to its end, because a rest of it would be taken for the next line.
     pub(crate) fn has_more(&mut self) -> bool {
-        let until = clock::passed().saturating_add(PASTE);
-        while clock::passed() < until {
-            // Some terminals end a line with two characters.
-            if self.byte().is_some_and(|byte| byte != b'\n') {
-                return true;
+        let (mut more, now) = (false, clock::passed());
+        let (mut until, last) = (now.saturating_add(PASTE), now.saturating_add(LONGEST));
+        while clock::passed() < until.min(last) {
+            if let Some(byte) = self.byte() {
+                // Some terminals end a line with two characters.
+                more |= byte != b'\n';
+                until = clock::passed().saturating_add(PASTE);
             }
         }
-        false
+        more
     }
 
     fn byte(&mut self) -> Option<u8> {

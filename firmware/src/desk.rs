@@ -74,6 +74,15 @@ enum Stage {
     Open,
 }
 
+impl Wanted {
+    const fn prompt(self) -> &'static str {
+        match self {
+            Self::Line => "your answer, in one line: ",
+            Self::Yes => "yes and Enter allows this, once; anything else is a no: ",
+        }
+    }
+}
+
 /// What the shell has to do after it looked at the desk.
 pub(crate) enum Tended {
     /// No question stands: the console is the shell's.
@@ -178,7 +187,7 @@ impl Question {
             Stage::Quiet(until) => {
                 console.forget();
                 if clock::passed() >= until {
-                    serial::show("yes and Enter allows this, once; anything else is a no: ");
+                    serial::show(self.wanted.prompt());
                     self.stage = Stage::Open;
                 }
             }
@@ -203,11 +212,8 @@ impl Question {
         self.stage = if !self.pages.is_empty() {
             serial::show("Enter shows the next page, anything else is a no: ");
             Stage::Page
-        } else if self.wanted == Wanted::Yes {
-            Stage::Quiet(now.saturating_add(LEAST))
         } else {
-            serial::show(PROMPT);
-            Stage::Open
+            Stage::Quiet(now.saturating_add(LEAST))
         };
     }
 
@@ -216,9 +222,8 @@ impl Question {
             (Stage::Page, _) if line.is_empty() => self.stage = Stage::Show,
             (Stage::Page, _) => self.answer = Some(NO.to_string()),
             (_, Wanted::Line) if console.has_more() => {
-                console.forget();
                 println!("more than one line is no answer; type one line");
-                serial::show(PROMPT);
+                serial::show(self.wanted.prompt());
             }
             _ => self.answer = Some(line),
         }
@@ -237,9 +242,9 @@ impl Drop for Standing<'_> {
     }
 }
 
-const PROMPT: &str = "your answer, in one line: ";
 const NO: &str = "no";
-/// Before an answer counts, and until a question is given up.
+/// Before an answer counts: nobody has read in that time, so what is typed in it was meant
+/// for something else.
 const LEAST: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_mins(5);
 /// Of a screen that is not known.
