@@ -113,6 +113,7 @@ impl Agents {
             task,
             texts: &[],
             grant,
+            approval: None,
             room: Room {
                 journal: u64::try_from(self.budget.files).unwrap_or(u64::MAX),
                 memory: self.budget.memory,

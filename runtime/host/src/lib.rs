@@ -4,8 +4,8 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`undo`], [`gc`].
+//! [`run`] (a whole run), [`package`], [`locks`], [`load`], [`engine`], [`log`], [`control`],
+//! [`render`], [`console`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -21,6 +21,7 @@ pub mod gc;
 pub mod load;
 pub mod locks;
 pub mod log;
+pub mod package;
 pub mod render;
 pub mod run;
 pub mod undo;

@@ -12,6 +12,7 @@
 
 use core::error::Error;
 use core::fmt;
+use core::mem::take;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::fs;
 use std::io::{self, Read as _};
@@ -25,7 +26,7 @@ use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
-use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::run::{Approval, Order, Room, Run};
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
@@ -36,6 +37,7 @@ use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
+use crate::package::{Authority, Installed};
 use crate::render::Terminal;
 
 /// Bytes of displaced files that one run's journal may keep.
@@ -52,15 +54,36 @@ pub struct MountOption {
     pub read_only: bool,
 }
 
+/// What is to run.
+#[derive(Debug)]
+pub enum Agent {
+    /// A component, or a package's folder.
+    Path(PathBuf),
+    /// What was installed, with what was agreed to.
+    Installed(Box<Installed>),
+}
+
+impl Agent {
+    /// What a person calls it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.to_string_lossy().into_owned(),
+            Self::Installed(installed) => installed.package.manifest.name.clone(),
+        }
+    }
+}
+
 /// What a person asked for.
 pub struct Options {
-    /// A component, or a package's folder.
-    pub agent: PathBuf,
+    /// The agent.
+    pub agent: Agent,
     /// The task line.
     pub task: String,
     /// The folders.
     pub mounts: Vec<MountOption>,
-    /// The grant file; without one, the package's `grant.toml`.
+    /// The grant file; without one, the package's `grant.toml`. An installed package has
+    /// what both this file and its approval allow.
     pub grant: Option<PathBuf>,
     /// The engine that runs it.
     pub engine: Choice,
@@ -145,23 +168,15 @@ fn run_on<E>(engine: E, options: Options) -> Result<Summary, RunError>
 where
     E: Engine<Program: Send + 'static> + Send + 'static,
 {
-    let package = Package::find(&options)?;
-    let bytes = read(&package.component, "agent")?;
-    let text = String::from_utf8(read(&package.grant, "grant")?).map_err(|_| {
-        RunError(format!(
-            "{}: the grant is not UTF-8; write it as a TOML text",
-            show(&package.grant)
-        ))
-    })?;
-    let grant =
-        Grant::parse(&text).map_err(|why| RunError(format!("{}: {why}", show(&package.grant))))?;
+    let mut package = Package::find(&options)?;
+    let (name, text) = (&package.grant_name, &package.grant);
+    let grant = Grant::parse(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
     for notice in grant.warnings() {
-        (options.warn)(&Warning { file: &package.grant, text: &text, notice });
+        (options.warn)(&Warning { file: name, text, notice });
     }
-    let soul = package.soul()?;
-    let texts: Vec<&str> = soul.as_deref().into_iter().collect();
-    let (engine, program) = load(engine, bytes, LIMIT)
-        .map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
+    let texts: Vec<&str> = package.soul.as_deref().into_iter().collect();
+    let (engine, program) = load(engine, take(&mut package.component), LIMIT)
+        .map_err(|why| RunError(format!("{}: {why}", show(&package.name))))?;
 
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
@@ -182,6 +197,7 @@ where
         task: &options.task,
         texts: &texts,
         grant: Arc::new(grant),
+        approval: package.approval.clone(),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: disk,
         watch: Arc::new(move |crossing| {
@@ -215,58 +231,107 @@ where
     })
 }
 
-/// What makes an agent runnable, and nobody's to change while it runs.
+/// What makes an agent runnable.
 struct Package {
-    component: PathBuf,
-    grant: PathBuf,
-    /// The package's folder, where the agent came in one.
-    folder: Option<PathBuf>,
+    /// What its component is called.
+    name: PathBuf,
+    component: Vec<u8>,
+    /// What its grant is called.
+    grant_name: PathBuf,
+    grant: String,
+    /// What the package says of itself to its agent, if it does.
+    soul: Option<String>,
+    /// What nobody may change while it runs: files, and the package's folder.
+    own: Vec<PathBuf>,
+    approval: Option<Approval>,
 }
 
 impl Package {
     fn find(options: &Options) -> Result<Self, RunError> {
-        let folder = if options.agent.is_dir() {
-            let folder = fs::canonicalize(&options.agent);
-            Some(folder.map_err(|why| cannot("open the package", &options.agent, &why))?)
+        match &options.agent {
+            Agent::Path(path) => Self::at(path, options.grant.as_deref()),
+            Agent::Installed(installed) => Self::installed(installed, options.grant.as_deref()),
+        }
+    }
+
+    fn at(agent: &Path, grant: Option<&Path>) -> Result<Self, RunError> {
+        let folder = if agent.is_dir() {
+            let folder = fs::canonicalize(agent);
+            Some(folder.map_err(|why| cannot("open the package", agent, &why))?)
         } else {
             None
         };
-        let component = match &folder {
+        let name = match &folder {
             Some(folder) => {
                 let name = folder.file_name().map(PathBuf::from).unwrap_or_default();
                 folder.join(name.with_extension("wasm"))
             }
-            None => options.agent.clone(),
+            None => agent.to_path_buf(),
         };
         let beside = folder.as_ref().map(|folder| folder.join("grant.toml"));
-        let grant = options.grant.clone().or(beside).ok_or_else(|| {
+        let grant = grant.map(Path::to_path_buf).or(beside).ok_or_else(|| {
             RunError(
                 "no grant was given, and an agent without one may do nothing; add `--grant FILE`"
                     .to_owned(),
             )
         })?;
-        Ok(Self { component, grant, folder })
+        let soul = match folder.as_ref().map(|folder| folder.join("SOUL.md")) {
+            Some(path) if path.exists() => Some(soul(&path)?),
+            Some(_) | None => None,
+        };
+        Ok(Self {
+            component: read(&name, "agent")?,
+            grant: text(&grant, "grant")?,
+            soul,
+            own: [name.clone(), grant.clone()].into_iter().chain(folder).collect(),
+            name,
+            grant_name: grant,
+            approval: None,
+        })
     }
 
-    /// What the package says of itself to its agent, if it does.
-    fn soul(&self) -> Result<Option<String>, RunError> {
-        let Some(path) = self.folder.as_ref().map(|folder| folder.join("SOUL.md")) else {
-            return Ok(None);
+    /// What was approved, and of that what the caller's grant allows too.
+    fn installed(installed: &Installed, grant: Option<&Path>) -> Result<Self, RunError> {
+        let name = PathBuf::from(&installed.package.manifest.name);
+        let mut own = installed.own.clone();
+        let grant_of = match grant {
+            None => installed.text.clone(),
+            Some(path) => {
+                let caller = Authority::read(&text(path, "grant")?)
+                    .map_err(|why| RunError(format!("{}: {why}", show(path))))?;
+                own.push(path.to_path_buf());
+                installed.grant.meet(&caller).text()
+            }
         };
-        if !path.exists() {
-            return Ok(None);
-        }
-        let text = String::from_utf8(read(&path, "package's text")?).map_err(|_| {
-            RunError(format!("{}: it is not UTF-8; write it as a text", show(&path)))
-        })?;
-        if text.len() > SOUL_MAX {
-            return Err(RunError(format!(
-                "{}: it has more than {SOUL_MAX} bytes; say less to the agent",
-                show(&path)
-            )));
-        }
-        Ok(Some(text))
+        Ok(Self {
+            component: installed.package.component().to_vec(),
+            grant_name: grant.map_or_else(|| name.clone(), Path::to_path_buf),
+            grant: grant_of,
+            soul: installed.package.soul().map(ToOwned::to_owned),
+            own,
+            approval: Some(installed.approval()),
+            name,
+        })
     }
+}
+
+/// What a package says of itself to its agent.
+fn soul(path: &Path) -> Result<String, RunError> {
+    let soul = text(path, "package's text")?;
+    if soul.len() > SOUL_MAX {
+        return Err(RunError(format!(
+            "{}: it has more than {SOUL_MAX} bytes; say less to the agent",
+            show(path)
+        )));
+    }
+    Ok(soul)
+}
+
+/// Reads a text.
+fn text(path: &Path, what: &str) -> Result<String, RunError> {
+    String::from_utf8(read(path, what)?).map_err(|_| {
+        RunError(format!("{}: the {what} is not UTF-8; write it as a text", show(path)))
+    })
 }
 
 /// Bytes that a package's text for its agent may have.
@@ -310,7 +375,7 @@ fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
 
 /// Lets other programs of this user ask how the run goes, and end it.
 fn answer(options: &Options, run_dir: &Path, counts: Arc<Counts>) -> Result<Control, RunError> {
-    let (agent, task) = (options.agent.to_string_lossy().into_owned(), options.task.clone());
+    let (agent, task) = (options.agent.name(), options.task.clone());
     let cancelled = Arc::clone(&options.cancel);
     let status = move || Status {
         agent: agent.clone(),
@@ -335,8 +400,8 @@ fn state_of(run_dir: &Path) -> &Path {
 /// Opens the folders, and hides from them what is Synapse's own.
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
-    let files = [state_of(run_dir), run_dir, &package.component, &package.grant];
-    for path in files.into_iter().chain(package.folder.as_deref()) {
+    let files = package.own.iter().map(PathBuf::as_path);
+    for path in [state_of(run_dir), run_dir].into_iter().chain(files) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(
             Identity::of(&file)
@@ -367,7 +432,7 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         .collect::<Result<_, RunError>>()?;
     let console = Console {
         terminal: options.screen,
-        agent: options.agent.to_string_lossy().into_owned(),
+        agent: options.agent.name(),
         cancel: Arc::clone(&options.cancel),
         patience: PATIENCE,
     };

@@ -60,6 +60,7 @@ impl Replay<'_> {
             task: self.task,
             texts: &[],
             grant: self.grant,
+            approval: None,
             room: ROOM,
             platform: Arc::new(world),
             watch: Arc::new(|_| {}),

@@ -40,6 +40,8 @@ pub struct Order<'a, P> {
     pub texts: &'a [&'a str],
     /// What the agent may do.
     pub grant: Arc<Grant>,
+    /// The approval that the grant is bounded by, where the agent came in a package.
+    pub approval: Option<Approval>,
     /// What the board has room for.
     pub room: Room,
     /// The board's devices.
@@ -48,6 +50,23 @@ pub struct Order<'a, P> {
     pub watch: Watch,
     /// Set by the board to end the turn.
     pub cancel: Arc<AtomicBool>,
+}
+
+/// What a human agreed to once, for an agent and all that came with it.
+///
+/// Texts are of letters, digits and the marks of digests and versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The package's name.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// The digest of all its bytes.
+    pub digest: String,
+    /// The digest of the grant file that was agreed to.
+    pub grant: String,
+    /// When, in milliseconds since 1970.
+    pub approved: u64,
 }
 
 impl<P> fmt::Debug for Order<'_, P> {
@@ -88,10 +107,10 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
-        let Order { id, task: line, texts, grant, room, platform, watch, cancel } = order;
+        let Order { id, task: line, texts, grant, approval, room, platform, watch, cancel } = order;
         let mut log = Log::begin(sink, id)?;
         let prompt = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE);
-        let about = about(line, &grant);
+        let about = about(line, &grant, approval.as_ref());
         note(&mut log, &*platform, Kind::TaskStart, 0, prompt, Some(about.as_bytes()))?;
         let start = note(&mut log, &*platform, Kind::TurnStart, 0, prompt, None)?;
         let log = Arc::new(Mutex::new(log));
@@ -195,9 +214,23 @@ fn note<S: Sink>(
     log.note(&event, platform.now_ms())
 }
 
-/// What the start record says of the task: its line, cut, and its grant.
-fn about(line: &str, grant: &Grant) -> String {
-    let mut json = String::from("{\"grant\":");
+/// What the start record says of the task: its line, cut, its grant, and what that is
+/// bounded by.
+fn about(line: &str, grant: &Grant, approval: Option<&Approval>) -> String {
+    let mut json = String::from("{");
+    if let Some(Approval { package, version, digest, grant, approved }) = approval {
+        json.push_str("\"approval\":{");
+        let texts =
+            [("package", package), ("version", version), ("digest", digest), ("grant", grant)];
+        for (key, text) in texts {
+            let _ = write!(json, "\"{key}\":\"");
+            let cut = text.char_indices().nth(NAME).map_or(text.len(), |(end, _)| end);
+            escape(&mut json, text.get(..cut).unwrap_or(text));
+            json.push_str("\",");
+        }
+        let _ = write!(json, "\"approved\":{approved}}},");
+    }
+    json.push_str("\"grant\":");
     json.push_str(grant.summary());
     json.push_str(",\"task\":\"");
     let cut = line.char_indices().nth(LINE).map_or(line.len(), |(end, _)| end);
@@ -230,8 +263,11 @@ fn input(texts: &[&str], line: &str, grant: &Grant) -> String {
 /// Characters of a task line that the start record keeps.
 const LINE: usize = 1000;
 
-// A character of the line takes six bytes at most, the record's own fields less than 256.
-const _: () = assert!(SUMMARY_MAX + 6 * LINE + 256 <= limits::RECORD);
+/// Characters of each text of an approval that it keeps.
+const NAME: usize = 72;
+
+// A character takes six bytes at most, the record's own fields and names less than 384.
+const _: () = assert!(SUMMARY_MAX + 6 * (LINE + 4 * NAME) + 384 <= limits::RECORD);
 
 #[cfg(test)]
 mod tests {
@@ -256,7 +292,7 @@ mod tests {
     #[test]
     fn start_record_keeps_the_line_cut() {
         let grant = Grant::parse(GRANT).unwrap();
-        let about = about(&"é".repeat(2000), &grant);
+        let about = about(&"é".repeat(2000), &grant, None);
         assert!(about.ends_with(&format!(",\"task\":\"{}\"}}", "é".repeat(1000))));
     }
 }

@@ -1,0 +1,430 @@
+//! What is installed: a package's file, and a lock file that says what was agreed to.
+//!
+//! Each package has a folder in `$XDG_STATE_HOME/synapse/packages`. Its lock file is the
+//! one thing that makes it installed: it is written last, by renaming, and read first. A
+//! package's bytes are compared with it before each run.
+//!
+//! # Invariants
+//! - An approval is for one digest and one grant: other bytes are not run, and a grant that
+//!   is more than the package asks for is not used.
+//! - Whenever a process or the power dies, what is installed is the old or the new, whole.
+//! - A publisher's key changes only where the person names the new one.
+//!
+//! # Not here
+//! Asking the person (`consent`, the command line). Running (`run`).
+
+use core::cmp::Ordering;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use synapse_kernel::run::Approval;
+
+use super::consent::Vouched;
+use super::manifest::is_publisher;
+use super::sign::Key;
+use super::source::write_new;
+use super::{Authority, Digest, Package, PackageError, is_name, look_alike};
+
+/// The version of the lock file.
+const VERSION: u64 = 1;
+
+/// What a person says about a publisher's key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// It is the one that the publisher has, or the first.
+    #[default]
+    Keep,
+    /// This one takes its place.
+    New(Key),
+    /// The publisher signs no more.
+    Nobody,
+}
+
+/// An installed package, as it was approved.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    /// The package.
+    pub package: Package,
+    /// What was agreed to.
+    pub grant: Authority,
+    /// That, as the grant file that was approved.
+    pub text: String,
+    /// When, in milliseconds since 1970.
+    pub approved: u64,
+    /// The key that signed it.
+    pub key: Option<Key>,
+    /// Its folder and the files in it.
+    pub own: Vec<PathBuf>,
+}
+
+impl Installed {
+    /// What a run's first record says of it.
+    #[must_use]
+    pub fn approval(&self) -> Approval {
+        let manifest = &self.package.manifest;
+        Approval {
+            package: manifest.name.clone(),
+            version: manifest.version.to_string(),
+            digest: self.package.digest().to_string(),
+            grant: Digest::of(self.text.as_bytes()).to_string(),
+            approved: self.approved,
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lock {
+    version: u64,
+    name: String,
+    package: String,
+    /// The package's digest.
+    digest: String,
+    /// The digest of its file.
+    file: String,
+    publisher: String,
+    key: Option<String>,
+    approved: u64,
+    grant: String,
+}
+
+/// The installed packages of one user.
+#[derive(Debug)]
+pub struct Store {
+    dir: PathBuf,
+}
+
+impl Store {
+    /// That of a state folder, which is made.
+    ///
+    /// # Errors
+    /// What the host answered.
+    pub fn open(state: &Path) -> Result<Self, PackageError> {
+        let dir = state.join("packages");
+        let make = |dir: &Path| DirBuilder::new().recursive(true).mode(0o700).create(dir);
+        make(&dir.join(KEYS)).map_err(|why| failed(&dir, &why))?;
+        Ok(Self { dir })
+    }
+
+    /// The names of what is installed.
+    ///
+    /// # Errors
+    /// What the host answered.
+    pub fn names(&self) -> Result<Vec<String>, PackageError> {
+        let mut names = self.listed(&self.dir)?;
+        names.retain(|name| is_name(name) && self.dir.join(name).join(LOCK).is_file());
+        Ok(names)
+    }
+
+    /// An installed package.
+    ///
+    /// # Errors
+    /// It is there and not as it was approved.
+    pub fn get(&self, name: &str) -> Result<Option<Installed>, PackageError> {
+        let dir = self.dir.join(name);
+        if !is_name(name) || !dir.join(LOCK).is_file() {
+            return Ok(None);
+        }
+        let changed = |why: &str| {
+            PackageError::new(
+                &format!("`{name}` is not as it was approved"),
+                why,
+                "remove it and install it anew",
+            )
+        };
+        let text = fs::read(dir.join(LOCK)).map_err(|why| failed(&dir, &why))?;
+        let lock: Lock = serde_json::from_slice(&text).map_err(|_| {
+            changed("its lock file is damaged, or of a version that this Synapse does not know")
+        })?;
+        let file =
+            Digest::parse(&lock.file).map(|file| dir.join(format!("{}.synapse", file.digits())));
+        let file = file.filter(|_| lock.version == VERSION && lock.name == name);
+        let file = file.ok_or_else(|| changed("its lock file is another's, or damaged"))?;
+        let bytes = fs::read(&file).map_err(|why| changed(&why.to_string()))?;
+        if Digest::of(&bytes).to_string() != lock.file {
+            return Err(changed("its bytes are others"));
+        }
+        let package = Package::read(&bytes)?;
+        let key = package.signer()?;
+        let as_locked = package.digest().to_string() == lock.digest
+            && package.manifest.name == name
+            && key.map(|key| key.to_string()) == lock.key;
+        if !as_locked {
+            return Err(changed("its lock file is of another package"));
+        }
+        let grant = Authority::read(&lock.grant).map_err(|why| changed(&why.to_string()))?;
+        if !package.manifest.request.covers(&grant) {
+            return Err(changed("its grant is more than the package asks for"));
+        }
+        let own = [self.dir.clone(), self.dir.join(KEYS), dir.clone(), dir.join(LOCK), file].into();
+        Ok(Some(Installed { package, grant, text: lock.grant, approved: lock.approved, key, own }))
+    }
+
+    /// Who stands behind a package.
+    ///
+    /// # Errors
+    /// Its signature does not hold, or its key is not the one that its publisher has.
+    pub fn vouched(&self, package: &Package, pin: Pin) -> Result<Vouched, PackageError> {
+        let publisher = &package.manifest.publisher;
+        let (signer, pinned) = (package.signer()?, self.pinned(publisher)?);
+        let refused = |why: &str, todo: &str| {
+            Err(PackageError::new(&format!("it is not taken for one of `{publisher}`"), why, todo))
+        };
+        match (signer, pinned, pin) {
+            (None, None, Pin::Keep) | (None, _, Pin::Nobody) => Ok(Vouched::Nobody),
+            (Some(key), None, Pin::Keep) => Ok(Vouched::First(key)),
+            (Some(key), Some(known), Pin::Keep) if key == known => Ok(Vouched::Known(key)),
+            (Some(key), _, Pin::New(new)) if key == new => Ok(Vouched::Renewed(key)),
+            (Some(key), Some(known), Pin::Keep) => refused(
+                &format!(
+                    "it is signed by {key}, and what you have of this publisher by {known}: \
+                     either the publisher has a new key, or somebody else made this"
+                ),
+                &format!(
+                    "ask the publisher, not where the package came from; if the key is theirs: \
+                     --new-key {key}"
+                ),
+            ),
+            (None, Some(known), Pin::Keep) => refused(
+                &format!(
+                    "it is not signed, and what you have of this publisher is, by {known}: \
+                     anybody may have made it"
+                ),
+                "get a signed one; if it is your own, and is to stay unsigned: --new-key none",
+            ),
+            (_, _, Pin::New(new)) => refused(
+                &format!("it is not signed by the key that you named, {new}"),
+                "compare the key with what the publisher says",
+            ),
+            (Some(_), _, Pin::Nobody) => refused(
+                "it is signed, and you said that its publisher signs no more",
+                "leave out --new-key, or name its key",
+            ),
+        }
+    }
+
+    /// Why a person may take this package for another, or its publisher for another.
+    ///
+    /// # Errors
+    /// What the host answered.
+    pub fn look_alikes(&self, package: &Package) -> Result<Vec<String>, PackageError> {
+        let manifest = &package.manifest;
+        let mut warnings = Vec::new();
+        let names = self.names()?;
+        let known = names.iter().map(String::as_str).chain(STOCK);
+        if let Some(other) = look_alike::of(&manifest.name, known) {
+            warnings.push(format!("its name looks like `{other}`, and it is another package"));
+        }
+        if STOCK.contains(&&*manifest.name) && manifest.publisher != OURS {
+            let name = &manifest.name;
+            warnings.push(format!("`{name}` comes with Synapse, and this is somebody else's"));
+        }
+        let publishers = self.listed(&self.dir.join(KEYS))?;
+        let known = publishers.iter().map(String::as_str).chain([OURS]);
+        if let Some(other) = look_alike::of(&manifest.publisher, known) {
+            warnings.push(format!("its publisher's name looks like `{other}`, and is another"));
+        }
+        Ok(warnings)
+    }
+
+    /// Whether this package may follow what is installed; nothing new is `false`.
+    ///
+    /// # Errors
+    /// It is another's, older, or the same version with other bytes.
+    pub fn follows(
+        &self,
+        package: &Package,
+        installed: Option<&Installed>,
+        backwards: bool,
+    ) -> Result<bool, PackageError> {
+        let Some(installed) = installed else { return Ok(true) };
+        let (new, old) = (&package.manifest, &installed.package.manifest);
+        let refused = |why: &str, todo: &str| {
+            Err(PackageError::new(&format!("`{}` stays as it is", old.name), why, todo))
+        };
+        if new.publisher != old.publisher {
+            return refused(
+                &format!("it is of `{}`, and this one is of `{}`", old.publisher, new.publisher),
+                "remove the installed one first, if you want this one",
+            );
+        }
+        let same = package.write() == installed.package.write();
+        match new.version.order(&old.version) {
+            Ordering::Equal if same => Ok(false),
+            Ordering::Equal if package.digest() == installed.package.digest() => Ok(true),
+            Ordering::Greater => Ok(true),
+            Ordering::Equal | Ordering::Less if backwards => Ok(true),
+            Ordering::Equal => refused(
+                &format!("this is {} too, with other bytes than the installed one", new.version),
+                "a publisher gives each version its number; if you made both: --allow-downgrade",
+            ),
+            Ordering::Less => refused(
+                &format!("{} is installed, and this is {}, older", old.version, new.version),
+                "an older version may have faults that are known; if you want it: --allow-downgrade",
+            ),
+        }
+    }
+
+    /// Installs a package with what was agreed to.
+    ///
+    /// # Errors
+    /// Something else was installed meanwhile, or what the host answered. What is installed
+    /// is what was before.
+    pub fn install(
+        &self,
+        package: &Package,
+        before: Option<&Installed>,
+        grant: &Authority,
+        vouched: Vouched,
+    ) -> Result<(), PackageError> {
+        let _turn = self.turn()?;
+        let name = &package.manifest.name;
+        let now = self.get(name)?;
+        let same = now.as_ref().map(Installed::approval) == before.map(Installed::approval);
+        if !same {
+            return Err(PackageError::new(
+                &format!("`{name}` is not installed"),
+                "another version of it was installed while you were asked",
+                "ask again",
+            ));
+        }
+        let dir = self.dir.join(name);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&dir)
+            .map_err(|why| failed(&dir, &why))?;
+        let bytes = package.write();
+        let file = Digest::of(&bytes);
+        let kept = format!("{}.synapse", file.digits());
+        write_new(&dir.join(&kept), &bytes)?;
+        let pin = self.dir.join(KEYS).join(&package.manifest.publisher);
+        let key = match vouched {
+            Vouched::Nobody => None,
+            Vouched::First(key) | Vouched::Known(key) | Vouched::Renewed(key) => Some(key),
+        };
+        match key {
+            Some(key) => write_new(&pin, format!("{key}\n").as_bytes())?,
+            None if pin.exists() => fs::remove_file(&pin).map_err(|why| failed(&pin, &why))?,
+            None => {}
+        }
+        self.lock(package, grant, key)?;
+        // What the lock file does not name is nothing any more.
+        for left in self.listed(&dir)? {
+            if left != kept && left != LOCK {
+                let _ = fs::remove_file(dir.join(left));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back a part of what was agreed to.
+    ///
+    /// # Errors
+    /// It is not less, or what the host answered.
+    pub fn narrow(&self, installed: &Installed, grant: &Authority) -> Result<(), PackageError> {
+        let _turn = self.turn()?;
+        let name = &installed.package.manifest.name;
+        if !installed.grant.covers(grant) {
+            return Err(PackageError::new(
+                &format!("`{name}` keeps its grant"),
+                "what is left would be more",
+                "install it anew to be asked",
+            ));
+        }
+        self.lock(&installed.package, grant, installed.key)
+    }
+
+    /// Removes a package. Its publisher's key stays known.
+    ///
+    /// # Errors
+    /// What the host answered.
+    pub fn remove(&self, name: &str) -> Result<bool, PackageError> {
+        let _turn = self.turn()?;
+        let dir = self.dir.join(name);
+        if !is_name(name) || !dir.join(LOCK).exists() {
+            return Ok(false);
+        }
+        let gone = || -> io::Result<()> {
+            // Without its lock file it is not installed; the rest is only room.
+            fs::remove_file(dir.join(LOCK))?;
+            File::open(&dir)?.sync_all()?;
+            fs::remove_dir_all(&dir)
+        };
+        gone().map_err(|why| failed(&dir, &why))?;
+        Ok(true)
+    }
+
+    fn lock(
+        &self,
+        package: &Package,
+        grant: &Authority,
+        key: Option<Key>,
+    ) -> Result<(), PackageError> {
+        let manifest = &package.manifest;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let lock = Lock {
+            version: VERSION,
+            name: manifest.name.clone(),
+            package: manifest.version.to_string(),
+            digest: package.digest().to_string(),
+            file: Digest::of(&package.write()).to_string(),
+            publisher: manifest.publisher.clone(),
+            key: key.map(|key| key.to_string()),
+            approved: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            grant: grant.text(),
+        };
+        let text = serde_json::to_vec_pretty(&lock).unwrap_or_default();
+        write_new(&self.dir.join(&manifest.name).join(LOCK), &text)
+    }
+
+    fn pinned(&self, publisher: &str) -> Result<Option<Key>, PackageError> {
+        let path = self.dir.join(KEYS).join(publisher);
+        if !is_publisher(publisher) || !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&path).map_err(|why| failed(&path, &why))?;
+        Key::parse(text.trim_end()).map(Some).ok_or_else(|| {
+            PackageError::new(
+                &format!("the key of `{publisher}` is not known"),
+                &format!("`{}` is damaged", path.display()),
+                "compare the key with what the publisher says and write it there, as ed25519:…",
+            )
+        })
+    }
+
+    /// One at a time changes what is installed.
+    fn turn(&self) -> Result<File, PackageError> {
+        let path = self.dir.join(".turn");
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let file = file.map_err(|why| failed(&path, &why))?;
+        file.lock().map_err(|why| failed(&path, &why))?;
+        Ok(file)
+    }
+
+    fn listed(&self, dir: &Path) -> Result<Vec<String>, PackageError> {
+        let list = || -> io::Result<Vec<String>> {
+            let names = fs::read_dir(dir)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
+            let mut names = names.filter_map(Result::transpose).collect::<io::Result<Vec<_>>>()?;
+            names.sort();
+            Ok(names)
+        };
+        list().map_err(|why| failed(dir, &why))
+    }
+}
+
+fn failed(path: &Path, why: &io::Error) -> PackageError {
+    PackageError::host(&format!("`{}` cannot be used", path.display()), why)
+}
+
+const LOCK: &str = "lock.json";
+const KEYS: &str = ".publishers";
+
+/// Packages that come with Synapse, and who makes them.
+const STOCK: [&str; 4] = ["librarian", "tidy", "courier", "steward"];
+const OURS: &str = "synapse";
