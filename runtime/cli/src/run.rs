@@ -17,8 +17,10 @@ use std::thread;
 use synapse_abi::code;
 use synapse_boundary::Integrity;
 use synapse_host::engine::Choice;
+use synapse_host::log;
+use synapse_host::package::{self, Store};
 use synapse_host::render::{self, Stream};
-use synapse_host::run::{self, MountOption, Options, Summary, Warning};
+use synapse_host::run::{self, Agent, MountOption, Options, Summary, Warning};
 use synapse_kernel::task::Crossing;
 use synapse_kernel::words;
 
@@ -36,8 +38,8 @@ use crate::{mount, output};
 /// 3 the agent ended without an answer, 130 ended by Ctrl-C or `synapse cancel`.
 #[derive(clap::Args)]
 pub(crate) struct Run {
-    /// The agent: a component, or a package's folder with `<name>.wasm` and
-    /// `grant.toml`.
+    /// The agent: the name of an installed package, or else a component, or a
+    /// package's folder with `<name>.wasm` and `grant.toml`.
     agent: PathBuf,
 
     /// What it is to do.
@@ -49,7 +51,8 @@ pub(crate) struct Run {
     #[arg(long = "dir", value_name = "HOST[=/GUEST[:ro]]", value_parser = mount::parse)]
     dirs: Vec<MountOption>,
 
-    /// What it may do; by default the package's grant.toml.
+    /// What it may do; by default the package's grant.toml. An installed package
+    /// may do what this and its approval both allow.
     #[arg(long, value_name = "FILE")]
     grant: Option<PathBuf>,
 
@@ -106,7 +109,7 @@ impl Run {
         watch_ctrl_c(Arc::clone(&cancel))
             .map_err(|why| format!("Ctrl-C cannot be watched for: {why}\ntry again"))?;
         let summary = run::run(Options {
-            agent: self.agent,
+            agent: agent(self.agent)?,
             task: self.task,
             mounts: self.dirs,
             grant: self.grant,
@@ -136,6 +139,24 @@ impl Run {
             Err(_) => ExitCode::from(NO_ANSWER),
         })
     }
+}
+
+/// What was installed under a name goes before a folder that has it too: it is what was
+/// agreed to.
+fn agent(named: PathBuf) -> Result<Agent, String> {
+    let Some(name) = named.to_str().filter(|name| package::is_name(name)) else {
+        return Ok(Agent::Path(named));
+    };
+    // Where there is no state folder nothing is installed, and the run says so itself.
+    let Ok(state) = log::state_dir() else { return Ok(Agent::Path(named)) };
+    let store = Store::open(&state).map_err(|why| why.to_string())?;
+    let Some(installed) = store.get(name).map_err(|why| why.to_string())? else {
+        return Ok(Agent::Path(named));
+    };
+    if named.exists() {
+        eprintln!("running the installed package `{name}`; write ./{name} for what stands here");
+    }
+    Ok(Agent::Installed(Box::new(installed)))
 }
 
 /// The first Ctrl-C asks the run to end; the second does not ask.

@@ -47,6 +47,9 @@ pub enum Request {
 pub struct Status {
     /// The agent, as it was named.
     pub agent: String,
+    /// The installed package that it is of, if it is of one.
+    #[serde(default)]
+    pub package: Option<String>,
     /// The task line.
     pub task: String,
     /// Calls that have crossed the door.
@@ -189,6 +192,7 @@ mod tests {
     fn serve(dir: &Path, cancel: &Arc<AtomicBool>) -> Control {
         let cancelled = Arc::clone(cancel);
         Control::serve(dir, Arc::clone(cancel), move || Status {
+            package: None,
             agent: "a\nb".to_owned(),
             task: "t".repeat(5000),
             calls: 7,

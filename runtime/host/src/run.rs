@@ -37,7 +37,7 @@ use crate::engine::{Choice, Wasmtime, interpreter};
 use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
-use crate::package::{Authority, Installed};
+use crate::package::{Authority, Installed, Store};
 use crate::render::Terminal;
 
 /// Bytes of displaced files that one run's journal may keep.
@@ -192,6 +192,11 @@ where
     let counts = Arc::new(Counts::default());
     let _control = answer(&options, &run_dir, Arc::clone(&counts))?;
     let (counted, report) = (Arc::clone(&counts), options.report);
+    // Whoever takes rights back writes that down, then ends the runs that go on: of the
+    // two, one sees the other.
+    if let Agent::Installed(installed) = &options.agent {
+        still(installed, state_of(&run_dir))?;
+    }
     let order = Order {
         id,
         task: &options.task,
@@ -315,6 +320,17 @@ impl Package {
     }
 }
 
+/// Whether what was approved when the run was ordered is approved now.
+fn still(installed: &Installed, state: &Path) -> Result<(), RunError> {
+    let told = |why: &dyn fmt::Display| RunError(why.to_string());
+    let store = Store::open(state).map_err(|why| told(&why))?;
+    let now = store.get(&installed.package.manifest.name).map_err(|why| told(&why))?;
+    if now.is_some_and(|now| now.approval() == installed.approval()) {
+        return Ok(());
+    }
+    Err(told(&"what the package may do was changed just now, so nothing was run; run it again"))
+}
+
 /// What a package says of itself to its agent.
 fn soul(path: &Path) -> Result<String, RunError> {
     let soul = text(path, "package's text")?;
@@ -377,7 +393,12 @@ fn hold(options: &Options, run_dir: &Path) -> Result<Held, RunError> {
 fn answer(options: &Options, run_dir: &Path, counts: Arc<Counts>) -> Result<Control, RunError> {
     let (agent, task) = (options.agent.name(), options.task.clone());
     let cancelled = Arc::clone(&options.cancel);
+    let package = match &options.agent {
+        Agent::Installed(installed) => Some(installed.package.manifest.name.clone()),
+        Agent::Path(_) => None,
+    };
     let status = move || Status {
+        package: package.clone(),
         agent: agent.clone(),
         task: task.clone(),
         calls: counts.calls.load(Ordering::Relaxed),

@@ -15,7 +15,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use synapse_kernel::grant::{Grant, Notice};
 
 use super::entry::{self, Entry, Limit, names};
@@ -36,7 +36,7 @@ pub struct Authority {
 }
 
 /// How much a task may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Budget {
     /// Calls.

@@ -124,6 +124,24 @@ impl Consent {
         }
     }
 
+    /// What an installed package may do, and what of what it asks for it may not.
+    #[must_use]
+    pub fn given(installed: &Installed) -> Self {
+        let vouched = installed.key.map_or(Vouched::Nobody, Vouched::Known);
+        let mut given = Self::new(&installed.package, None, vouched, &[]);
+        for item in &mut given.items {
+            let granted = installed.grant.entries.iter().find(|entry| item.asked.covers(entry));
+            item.on = granted.is_some();
+            item.entry = granted.unwrap_or(&item.asked).clone();
+        }
+        given.budget = Some(installed.grant.budget);
+        given.tail = tail(&installed.package, &installed.grant);
+        if let Some(line) = given.head.last_mut() {
+            "You agreed to this, and it can do this and never more:".clone_into(line);
+        }
+        given
+    }
+
     /// Whether there is nothing to ask: it gets no more than was agreed to before.
     #[must_use]
     pub fn is_quiet(&self) -> bool {

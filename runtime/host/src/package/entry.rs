@@ -9,7 +9,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use synapse_boundary::scope::{Pattern, Reach};
 
 use super::authority::{array, limits, quoted};
@@ -28,7 +28,7 @@ pub enum Entry {
 }
 
 /// Files and folders, and what may be done there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
     /// The pattern.
@@ -38,7 +38,7 @@ pub struct Place {
 }
 
 /// A host, and how it may be reached.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
     /// A name, `*.suffix`, an address or a network.
@@ -58,7 +58,7 @@ pub struct Host {
 }
 
 /// A verb of a connector, and what its arguments may be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
     /// `server/verb`.
@@ -75,7 +75,7 @@ pub struct Tool {
 }
 
 /// A port, or a range of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Ports {
     /// One.
@@ -116,54 +116,60 @@ impl fmt::Display for Ports {
 }
 
 /// What an argument may be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(from = "Written")]
 pub enum Limit {
     /// One of these texts, each with at most one `*`.
     Like(Vec<String>),
-    /// From 0 to this.
+    /// From the first to the last number.
+    Within(f64, f64),
+}
+
+/// A limit, as a file has it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Like(Vec<String>),
     Most(f64),
-    /// From the first to the last.
-    Range {
-        /// The least.
-        min: f64,
-        /// The most.
-        max: f64,
-    },
+    Range { min: f64, max: f64 },
+}
+
+impl From<Written> for Limit {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Like(texts) => Self::Like(texts),
+            Written::Most(max) => Self::Within(0.0, max),
+            Written::Range { min, max } => Self::Within(min, max),
+        }
+    }
 }
 
 impl Limit {
-    fn range(&self) -> Option<(f64, f64)> {
-        match self {
-            Self::Like(_) => None,
-            Self::Most(max) => Some((0.0, *max)),
-            Self::Range { min, max } => Some((*min, *max)),
-        }
-    }
-
     fn meet(&self, other: &Self) -> Option<Self> {
-        if let (Self::Like(own), Self::Like(theirs)) = (self, other) {
-            let like = |text: &String, patterns: &[String]| {
-                patterns.iter().any(|pattern| pattern == text || matches(pattern, text))
-            };
-            let mut both: Vec<String> =
-                own.iter().filter(|text| like(text, theirs)).cloned().collect();
-            both.extend(
-                theirs.iter().filter(|text| !own.contains(text) && like(text, own)).cloned(),
-            );
-            return (!both.is_empty()).then_some(Self::Like(both));
+        match (self, other) {
+            (Self::Like(own), Self::Like(theirs)) => {
+                let like = |text: &String, patterns: &[String]| {
+                    patterns.iter().any(|pattern| pattern == text || matches(pattern, text))
+                };
+                let new = theirs.iter().filter(|text| !own.contains(text) && like(text, own));
+                let both: Vec<String> =
+                    own.iter().filter(|text| like(text, theirs)).chain(new).cloned().collect();
+                (!both.is_empty()).then_some(Self::Like(both))
+            }
+            (Self::Within(a, b), Self::Within(c, d)) => {
+                let (min, max) = (a.max(*c), b.min(*d));
+                (min <= max).then_some(Self::Within(min, max))
+            }
+            _ => None,
         }
-        let ((a, b), (c, d)) = (self.range()?, other.range()?);
-        let (min, max) = (a.max(c), b.min(d));
-        (min <= max).then_some(Self::Range { min, max })
     }
 
     fn covers(&self, other: &Self) -> bool {
-        match (self.meet(other), other.range()) {
-            (Some(both), Some(range)) => both.range() == Some(range),
-            (Some(Self::Like(both)), None) => {
-                matches!(other, Self::Like(texts) if texts.iter().all(|text| both.contains(text)))
+        match (self.meet(other), other) {
+            (Some(Self::Like(both)), Self::Like(texts)) => {
+                texts.iter().all(|text| both.contains(text))
             }
+            (Some(both), Self::Within(..)) => both == *other,
             _ => false,
         }
     }
@@ -182,12 +188,9 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.range() {
-            Some((min, max)) => write!(f, "{{ min = {min}, max = {max} }}"),
-            None => match self {
-                Self::Like(texts) => f.write_str(&array(texts)),
-                Self::Most(_) | Self::Range { .. } => Ok(()),
-            },
+        match self {
+            Self::Like(texts) => f.write_str(&array(texts)),
+            Self::Within(min, max) => write!(f, "{{ min = {min}, max = {max} }}"),
         }
     }
 }
@@ -312,6 +315,17 @@ impl Entry {
             }
             // Of two that stand for one verb, the one that was asked for last.
             (own, other) => *own = other,
+        }
+    }
+
+    /// What it is about, as a grant file has it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Primitive(name) => name,
+            Self::Path(place) => &place.path,
+            Self::Host(host) => &host.host,
+            Self::Tool(tool) => &tool.tool,
         }
     }
 

@@ -42,7 +42,7 @@ pub struct Package {
     pub manifest: Manifest,
     text: String,
     files: BTreeMap<String, Vec<u8>>,
-    signature: Option<Signature>,
+    pub(super) signature: Option<Signature>,
 }
 
 impl Package {

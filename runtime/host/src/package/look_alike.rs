@@ -53,9 +53,9 @@ mod tests {
         let known = ["librarian", "tidy", "courier"];
         for name in [
             "librar1an", "libranian", "lib-rarian", "iibrarian", "librarians", "librraian", "tldy",
-            "t1dy", "couner",
+            "t1dy",
         ] {
-            assert!(of(name, known).is_some() || name == "couner", "{name}");
+            assert!(of(name, known).is_some(), "{name}");
         }
         for name in ["librarian", "library-of-babel", "steward", "tie"] {
             assert_eq!(of(name, known), None, "{name}");

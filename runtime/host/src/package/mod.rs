@@ -43,3 +43,6 @@ pub use store::{Installed, Pin, Store};
 pub use words::Danger;
 
 use source::read_owned;
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,7 @@ use super::consent::Vouched;
 use super::manifest::is_publisher;
 use super::sign::Key;
 use super::source::write_new;
-use super::{Authority, Digest, Package, PackageError, is_name, look_alike};
+use super::{Authority, Digest, Entry, Package, PackageError, is_name, look_alike};
 
 /// The version of the lock file.
 const VERSION: u64 = 1;
@@ -322,11 +322,29 @@ impl Store {
         Ok(())
     }
 
-    /// Takes back a part of what was agreed to.
+    /// Takes back parts of what was agreed to: primitives, paths, hosts and tools, as the
+    /// grant has them.
     ///
     /// # Errors
-    /// It is not less, or what the host answered.
-    pub fn narrow(&self, installed: &Installed, grant: &Authority) -> Result<(), PackageError> {
+    /// One is not in the grant, or what the host answered.
+    pub fn revoke(&self, installed: &Installed, parts: &[String]) -> Result<(), PackageError> {
+        let mut grant = installed.grant.clone();
+        for part in parts {
+            let before = grant.entries.len();
+            grant.entries.retain(|entry| entry.name() != part);
+            if grant.entries.len() == before {
+                let known: Vec<&str> = grant.entries.iter().map(Entry::name).collect();
+                return Err(PackageError::new(
+                    &format!("`{part}` cannot be taken back"),
+                    "the package was not given it",
+                    &format!("name one of {}", known.join(", ")),
+                ));
+            }
+        }
+        self.narrow(installed, &grant.settled())
+    }
+
+    fn narrow(&self, installed: &Installed, grant: &Authority) -> Result<(), PackageError> {
         let _turn = self.turn()?;
         let name = &installed.package.manifest.name;
         if !installed.grant.covers(grant) {
