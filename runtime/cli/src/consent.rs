@@ -40,7 +40,7 @@ pub(crate) fn ask(question: &mut Consent, name: &str, alone: &str) -> Result<Opt
             ["on", _] => question.turn(number, true),
             ["narrow", _, to @ ..] => question.narrow(number, to),
             _ => {
-                say(&format!("`{}` is no answer\n", render::line(&line, 60)))?;
+                say(&format!("`{}` is no answer\n", render::line(line.trim_end(), 60)))?;
                 continue;
             }
         };

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use synapse_kernel::grant::{Grant, Notice};
 
-use super::entry::{self, Entry, Limit, names};
+use super::bounds::Limit;
+use super::entry::{self, Entry, names};
 
 /// What one task may do.
 #[derive(Clone, Debug, Default, PartialEq)]

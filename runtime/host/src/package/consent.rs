@@ -12,26 +12,12 @@
 //! Keys and pages (the command line). Keeping what was agreed to (`store`).
 
 use synapse_kernel::grant::Grant;
-use synapse_kernel::render;
 
 use super::entry::{Entry, Host, Place};
-use super::sign::Key;
 use super::store::Installed;
+use super::trust::Vouched;
 use super::words::{self, Danger};
-use super::{Authority, Budget, Package, PackageError};
-
-/// Who stands behind a package.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vouched {
-    /// Nobody signed it.
-    Nobody,
-    /// A key that its publisher has not been seen with before.
-    First(Key),
-    /// The publisher's key.
-    Known(Key),
-    /// A key that the person said takes the place of the publisher's.
-    Renewed(Key),
-}
+use super::{Authority, Budget, Package, PackageError, screen};
 
 /// A question about a package, with the answers so far.
 #[derive(Clone, Debug)]
@@ -59,8 +45,8 @@ pub struct Item {
     pub on: bool,
     /// What it is listed under.
     pub danger: Danger,
-    reason: String,
-    warnings: Vec<String>,
+    pub(super) reason: String,
+    pub(super) warnings: Vec<String>,
 }
 
 impl Consent {
@@ -114,13 +100,13 @@ impl Consent {
         };
         let budget = before.is_none_or(more).then_some(request.budget);
         Self {
-            head: head(package, installed, vouched, warnings),
+            head: screen::head(package, installed, vouched, warnings),
             items,
             kept,
             rest: Authority { entries: Vec::new(), ..rest },
             budget,
             asked_budget: request.budget,
-            tail: tail(package, request),
+            tail: screen::tail(package, request),
         }
     }
 
@@ -135,7 +121,7 @@ impl Consent {
             item.entry = granted.unwrap_or(&item.asked).clone();
         }
         given.budget = Some(installed.grant.budget);
-        given.tail = tail(&installed.package, &installed.grant);
+        given.tail = screen::tail(&installed.package, &installed.grant);
         if let Some(line) = given.head.last_mut() {
             "You agreed to this, and it can do this and never more:".clone_into(line);
         }
@@ -234,26 +220,26 @@ impl Consent {
     pub fn screen(&self, columns: usize) -> Vec<String> {
         let mut lines = Vec::new();
         for line in &self.head {
-            fold(line, "", columns, &mut lines);
+            screen::fold(line, "", columns, &mut lines);
         }
         let mut heading = None;
         for (number, item) in (1..).zip(&self.items) {
             if heading != Some(item.danger) {
                 heading = Some(item.danger);
                 lines.push(String::new());
-                fold(item.danger.heading(), "", columns, &mut lines);
+                screen::fold(item.danger.heading(), "", columns, &mut lines);
             }
-            self.shown(number, item, columns, &mut lines);
+            screen::shown(number, item, columns, &mut lines);
         }
         if let Some(budget) = &self.budget {
             lines.push(String::new());
             lines.push("IT CAN USE".to_owned());
             let text = format!("[{}] {}", self.items.len() + 1, words::budget(budget));
-            fold(&text, "    ", columns, &mut lines);
+            screen::fold(&text, "    ", columns, &mut lines);
         }
         lines.push(String::new());
         for line in &self.tail {
-            fold(line, "  ", columns, &mut lines);
+            screen::fold(line, "  ", columns, &mut lines);
         }
         lines
     }
@@ -263,25 +249,16 @@ impl Consent {
     pub fn entry(&self, number: usize, columns: usize) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(item) = number.checked_sub(1).and_then(|at| self.items.get(at)) {
-            self.shown(number, item, columns, &mut lines);
+            screen::shown(number, item, columns, &mut lines);
         } else if let Some(budget) = &self.budget {
-            fold(&format!("[{number}] {}", words::budget(budget)), "    ", columns, &mut lines);
+            screen::fold(
+                &format!("[{number}] {}", words::budget(budget)),
+                "    ",
+                columns,
+                &mut lines,
+            );
         }
         lines
-    }
-
-    fn shown(&self, number: usize, item: &Item, columns: usize, lines: &mut Vec<String>) {
-        let off = if item.on { "" } else { "OFF: " };
-        let text = format!("[{number}] {off}{}", words::entry(&item.entry));
-        fold(&text, "    ", columns, lines);
-        if item.entry != item.asked {
-            let text = format!("    narrowed by you; it asks for {}", words::entry(&item.asked));
-            fold(&text, "    ", columns, lines);
-        }
-        for warning in &item.warnings {
-            fold(&format!("  ! {}", render::escape(warning)), "    ", columns, lines);
-        }
-        lines.extend(render::wrapped(&item.reason, columns).lines().map(str::to_owned));
     }
 
     /// What was agreed to, for who watches: the digest of the grant's file among it.
@@ -311,130 +288,5 @@ fn less(most: Budget, words: &[&str]) -> Result<Budget, String> {
         Ok(Budget { calls: *calls, seconds: *seconds, memory })
     } else {
         Err("that is not less than what it asks for".to_owned())
-    }
-}
-
-fn head(
-    package: &Package,
-    installed: Option<&Installed>,
-    vouched: Vouched,
-    warnings: &[String],
-) -> Vec<String> {
-    let manifest = &package.manifest;
-    let mut head = vec![format!(
-        "{} {}, by {}",
-        render::escape(&manifest.name),
-        manifest.version,
-        render::escape(&manifest.publisher)
-    )];
-    head.push(format!("{}{}", render::COLUMN, render::escape(&manifest.description)));
-    head.push(match vouched {
-        Vouched::Nobody => {
-            "signature: none. Nobody vouches for it, and anybody can write a name".to_owned()
-        }
-        Vouched::First(key) => format!(
-            "signature: holds, by a key that is new here: {key}. From now on this publisher is \
-             known by it"
-        ),
-        Vouched::Known(key) => format!("signature: holds, by the publisher's key {key}"),
-        Vouched::Renewed(key) => format!(
-            "signature: holds, by {key}, which takes the place of the key that this publisher had"
-        ),
-    });
-    head.push(format!("digest: {}", package.digest()));
-    head.push(format!("licence: {}", render::escape(&manifest.licence)));
-    head.extend(warnings.iter().map(|warning| format!("! {}", render::escape(warning))));
-    head.push(String::new());
-    head.push(match installed {
-        None => "It asks for this, and with your yes it can do this and never more:".to_owned(),
-        Some(installed) => format!(
-            "You agreed to {} before, and that stays as it is. New is:",
-            installed.package.manifest.version
-        ),
-    });
-    head
-}
-
-fn tail(package: &Package, request: &Authority) -> Vec<String> {
-    let mut tail = Vec::new();
-    let needs = [
-        ("WHICH CONNECTORS IT NEEDS", &package.manifest.connectors),
-        ("WHAT IT NEEDS OF A MODEL", &package.manifest.models),
-    ];
-    for (heading, needs) in needs {
-        if !needs.is_empty() {
-            tail.push(heading.to_owned());
-            for need in needs {
-                tail.push(format!("- {}:", render::escape(&need.name)));
-                tail.push(format!("{}{}", render::COLUMN, render::escape(&need.reason)));
-            }
-            tail.push(String::new());
-        }
-    }
-    if !request.deny.is_empty() || !request.deny_hosts.is_empty() {
-        tail.push("CLOSED TO IT, WHATEVER STANDS ABOVE".to_owned());
-        let closed = request.deny.iter().chain(&request.deny_hosts);
-        tail.extend(closed.map(|text| format!("- {}", render::escape(text))));
-        tail.push(String::new());
-    }
-    tail.push("IT WILL NEVER BE ABLE TO".to_owned());
-    tail.extend(words::never(request).into_iter().map(|what| format!("- {what}")));
-    tail
-}
-
-/// Breaks a line of this program's at the screen's edge.
-fn fold(text: &str, indent: &str, columns: usize, lines: &mut Vec<String>) {
-    let room = columns.max(20);
-    // What the publisher wrote stays behind the column, on each line.
-    if let Some(words) = text.strip_prefix(render::COLUMN) {
-        lines.extend(render::wrapped(words, room).lines().map(str::to_owned));
-        return;
-    }
-    let (mut line, mut used) = (String::new(), 0);
-    let mut begin = true;
-    for word in text.split(' ') {
-        let mut word = word;
-        let mut width = word.chars().count();
-        if !begin && used + 1 + width > room {
-            lines.push(core::mem::take(&mut line));
-            line.push_str(indent);
-            used = indent.chars().count();
-        } else if !begin {
-            line.push(' ');
-            used += 1;
-        }
-        while used + width > room {
-            let at =
-                word.char_indices().nth(room.saturating_sub(used)).map_or(word.len(), |(at, _)| at);
-            let (now, later) = word.split_at_checked(at).unwrap_or((word, ""));
-            line.push_str(now);
-            lines.push(core::mem::take(&mut line));
-            line.push_str(indent);
-            used = indent.chars().count();
-            word = later;
-            width = word.chars().count();
-        }
-        line.push_str(word);
-        used += width;
-        begin = false;
-    }
-    lines.push(line);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fold;
-
-    #[test]
-    fn a_line_is_broken_at_words_and_loses_nothing() {
-        for columns in [20, 30, 80] {
-            let text =
-                "[1] a line with  spaces and a-very-long-word-that-no-line-of-twenty-holds end";
-            let mut lines = Vec::new();
-            fold(text, "    ", columns, &mut lines);
-            assert!(lines.iter().all(|line| line.chars().count() <= columns), "{lines:?}");
-            let plain = |text: &str| text.split_whitespace().collect::<String>();
-            assert_eq!(plain(&lines.concat()), plain(text));
-        }
     }
 }

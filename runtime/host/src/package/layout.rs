@@ -13,13 +13,14 @@
 //! # Not here
 //! The tar itself (`tar`). Whether a person approved it (`store`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use synapse_kernel::admit::{COMPONENT_MAX, admit};
 
 use super::digest::Digest;
 use super::manifest::{MANIFEST_MAX, Manifest};
+use super::oci::{Descriptor, EMPTY, IMAGE, INDEX, Image, Index, json};
 use super::sign::{Key, Secret, Signature};
 use super::{PackageError, tar};
 
@@ -241,9 +242,9 @@ impl Package {
     /// Whether the files are those of a package with this manifest.
     fn check(&self) -> Result<(), PackageError> {
         let component = self.component_name();
-        let mut folded = BTreeMap::new();
+        let mut folded = BTreeSet::new();
         for (name, bytes) in &self.files {
-            if !is_file_name(name) || folded.insert(name.to_ascii_lowercase(), ()).is_some() {
+            if !is_file_name(name) || !folded.insert(name.to_ascii_lowercase()) {
                 return Err(wrong(
                     &format!(
                         "a file is called `{name}`, which leads out, is another's or reads in two ways"
@@ -302,72 +303,6 @@ fn is_file_name(name: &str) -> bool {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Index {
-    schema_version: u64,
-    media_type: String,
-    manifests: Vec<Descriptor>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Image {
-    schema_version: u64,
-    media_type: String,
-    artifact_type: String,
-    config: Descriptor,
-    layers: Vec<Descriptor>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    subject: Option<Descriptor>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, String>,
-}
-
-impl Default for Image {
-    fn default() -> Self {
-        Self {
-            schema_version: 2,
-            media_type: IMAGE.to_owned(),
-            artifact_type: String::new(),
-            config: Descriptor::of(EMPTY, b"{}"),
-            layers: Vec::new(),
-            subject: None,
-            annotations: BTreeMap::new(),
-        }
-    }
-}
-
-/// Something by its digest.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Descriptor {
-    media_type: String,
-    digest: String,
-    size: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    artifact_type: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, String>,
-}
-
-impl Descriptor {
-    fn of(media_type: &str, bytes: &[u8]) -> Self {
-        Self {
-            media_type: media_type.to_owned(),
-            digest: Digest::of(bytes).to_string(),
-            size: bytes.len() as u64,
-            artifact_type: None,
-            annotations: BTreeMap::new(),
-        }
-    }
-}
-
-fn json(value: &impl Serialize) -> Vec<u8> {
-    // Maps with text keys and numbers: nothing in them has no JSON.
-    serde_json::to_vec(value).unwrap_or_default()
-}
-
 fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, PackageError> {
     let short = bytes.len() <= MANIFEST_MAX;
     let read = short.then(|| serde_json::from_slice(bytes).ok()).flatten();
@@ -390,9 +325,6 @@ const BLOBS: &str = "blobs/sha256/";
 const SOUL: &str = "SOUL.md";
 const LAYOUT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 const TITLE: &str = "org.opencontainers.image.title";
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-const IMAGE: &str = "application/vnd.oci.image.manifest.v1+json";
-const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 const PACKAGE: &str = "application/vnd.synapse.package.v1";
 const CONFIG: &str = "application/vnd.synapse.manifest.v1+toml";
 const SIGNATURE: &str = "application/vnd.synapse.signature.v1";

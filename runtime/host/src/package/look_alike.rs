@@ -35,13 +35,14 @@ fn near(a: &[u8], b: &[u8]) -> bool {
     }
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a, b) = (a.get(same..).unwrap_or_default(), b.get(same..).unwrap_or_default());
-    match (a, b) {
-        ([x, y, a @ ..], [p, q, b @ ..]) if x == q && y == p && a == b => true,
-        ([_, a @ ..], [_, c @ ..]) if a == c => true,
-        ([_, a @ ..], b) if a == b => true,
-        (a, [_, b @ ..]) => a == b,
+    let swapped = match (a, b) {
+        ([first, second, a @ ..], [third, fourth, b @ ..]) => {
+            first == fourth && second == third && a == b
+        }
         _ => false,
-    }
+    };
+    let after = |name: &'_ [u8], rest: &[u8]| name.get(1..) == Some(rest);
+    swapped || after(a, b) || after(b, a) || a.get(1..).is_some_and(|rest| after(b, rest))
 }
 
 #[cfg(test)]

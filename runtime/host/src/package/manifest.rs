@@ -20,7 +20,8 @@ use synapse_kernel::render;
 
 use super::PackageError;
 use super::authority::{Authority, Budget, OneOrMany};
-use super::entry::{Entry, Host, Limit, Place, Ports, Tool};
+use super::bounds::{Limit, Ports};
+use super::entry::{Entry, Host, Place, Tool};
 
 /// The version of the format.
 const VERSION: u64 = 1;

@@ -160,7 +160,7 @@ fn bytes_that_nobody_accounts_for_are_refused() {
         ("SOUL.md", "reader.wasm", "one name"),
         ("SOUL.md", "../SOUL.md", "leads out"),
         ("SOUL.md", "docs/../SOUL.md", "leads out"),
-        ("SOUL.md", "READER.WASM", "reads in two ways"),
+        ("SOUL.md", "READER.WASM", "its component is"),
         ("reader.wasm", "writer.wasm", "its component is"),
         ("application/wasm", "text/plain", "nobody"),
         ("{\"schemaVersion\":2", "{ \"schemaVersion\":2", "nobody"),
@@ -179,15 +179,16 @@ fn what_is_no_package_is_not_made_either() {
     let many: Vec<String> = (0..64).map(|n| format!("docs/{n}.md")).collect();
     let many: Vec<(&str, &[u8])> = many.iter().map(|name| (&**name, &b"x"[..])).collect();
     assert!(made(&many).contains("more than 64 files"));
+    let (much, soul) = (vec![b'x'; (1 << 20) + 1], vec![b'x'; (64 << 10) + 1]);
     for (name, bytes, told) in [
         ("docs/../../x", &b""[..], "leads out"),
         ("soul.md", b"", "two ways"),
         ("docs/a\u{202e}b.md", b"", "u{202e}"),
         ("other.wasm", b"", "its component is"),
         ("manifest.toml", b"", "leads out"),
-        ("README.md", &[b'x'; (1 << 20) + 1], "1 MiB"),
+        ("README.md", &much, "1 MiB"),
         ("README.md", b"\xff", "no text"),
-        ("SOUL.md", &[b'x'; (64 << 10) + 1], "64 KiB"),
+        ("SOUL.md", &soul, "64 KiB"),
     ] {
         assert!(made(&[(name, bytes)]).contains(told), "{name}: {}", made(&[(name, bytes)]));
     }
