@@ -102,7 +102,8 @@ impl Store {
             warnings.push(format!("`{name}` comes with Synapse, and this is somebody else's"));
         }
         let publishers = listed(&self.dir.join(KEYS))?;
-        let known = publishers.iter().map(String::as_str).chain([OURS]);
+        let known = publishers.iter().filter(|name| is_publisher(name)).map(String::as_str);
+        let known = known.chain([OURS]);
         if let Some(other) = look_alike::of(&manifest.publisher, known) {
             warnings.push(format!("its publisher's name looks like `{other}`, and is another"));
         }
