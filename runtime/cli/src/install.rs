@@ -65,6 +65,11 @@ struct How {
     #[arg(long, value_name = "KEY", value_parser = pin)]
     new_key: Option<Pin>,
 
+    /// Ask in plain text, page by page, instead of on a whole screen. That is also
+    /// how a small terminal is asked on.
+    #[arg(long)]
+    plain: bool,
+
     /// Install an older version than there is, or the same with other bytes.
     #[arg(long)]
     allow_downgrade: bool,
@@ -139,7 +144,9 @@ impl How {
                 question.grant().map_err(told)?
             }
             _ => {
-                let Some(()) = consent::ask(&mut question, name, &refused(package, source))? else {
+                let Some(()) =
+                    consent::ask(&mut question, self.plain, name, &refused(package, source))?
+                else {
                     eprintln!("{name} {version} is not installed; nothing was changed");
                     return Ok(ExitCode::FAILURE);
                 };

@@ -1,23 +1,20 @@
-//! The consent screen: everything is shown, then one answer
+//! The consent screen as plain text, page by page, on whatever terminal there is
 //!
-//! Plain text, page by page, on whatever terminal there is. Nothing that was typed before
-//! a page was shown is an answer to it.
+//! Nothing that was typed before a page was shown is an answer to it.
 //!
 //! # Not here
 //! What is shown, and what an answer means (`synapse_host::package`).
 
-use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use rustix::termios::{QueueSelector, tcflush};
+use std::io::{self, BufRead as _, Write as _};
 use synapse_host::package::Consent;
 use synapse_host::render;
 
-/// Shows the question and reads the answers; nothing is a no. `alone` says what to do
-/// where there is no terminal.
-pub(crate) fn ask(question: &mut Consent, name: &str, alone: &str) -> Result<Option<()>, String> {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(format!("`{name}` is not installed: {alone}"));
-    }
-    let (columns, rows) = size();
+/// Shows the question and reads the answers; nothing is a no.
+pub(super) fn ask(
+    question: &mut Consent,
+    (columns, rows): (usize, usize),
+) -> Result<Option<()>, String> {
     let lines = question.screen(columns);
     if !pages(&lines, rows)? {
         return Ok(None);
@@ -98,12 +95,4 @@ fn say(text: &str) -> Result<(), String> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|why| format!("the terminal shows nothing: {why}\ntry another one"))
-}
-
-/// Columns and rows of the terminal.
-fn size() -> (usize, usize) {
-    match tcgetwinsize(io::stdout()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col.into(), size.ws_row.into()),
-        Ok(_) | Err(_) => (80, 24),
-    }
 }

@@ -40,6 +40,7 @@ impl Session {
         let child = Command::new(env!("CARGO_BIN_EXE_synapse"))
             .args(arguments)
             .env("XDG_STATE_HOME", root.join("state"))
+            .env("TERM", "xterm")
             .stdin(stdio())
             .stdout(stdio())
             .stderr(stdio())
@@ -139,7 +140,7 @@ fn it_is_shown_to_its_end_narrowed_and_agreed_to() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     let package = folder(root, "src", &guest(&[]), &ASKS);
-    let mut session = Session::start(root, 24, &["install", package.to_str().unwrap()]);
+    let mut session = Session::start(root, 24, &["install", "--plain", package.to_str().unwrap()]);
     session.expect("page 1 of ");
     session.type_in("agree\n");
     session.expect("not before you have seen it all");
@@ -215,7 +216,7 @@ fn a_no_an_end_and_what_was_typed_before_install_nothing() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     let package = folder(root, "src", &guest(&[]), &ASKS);
-    let arguments = ["install", package.to_str().unwrap()];
+    let arguments = ["install", "--plain", package.to_str().unwrap()];
     for (pages, typed) in [(false, "no\n"), (true, "no\n"), (true, "\u{4}"), (false, "\u{4}")] {
         let mut session = Session::start(root, 24, &arguments);
         if pages {
@@ -244,14 +245,14 @@ fn an_upgrade_shows_what_is_new_and_nothing_else() {
     let root = root.path();
     let package = folder(root, "src", &guest(&[]), &ASKS[..1]);
     let path = package.to_str().unwrap();
-    let mut session = Session::start(root, 60, &["install", path]);
+    let mut session = Session::start(root, 60, &["install", "--plain", path]);
     to_the_end(&mut session);
     session.type_in("agree\n");
     assert_eq!(session.end().0, Some(0));
     folder(root, "src", &guest(&[]), &[ASKS[0], ASKS[1], ASKS[3]]);
     let manifest = fs::read_to_string(package.join("manifest.toml")).unwrap();
     fs::write(package.join("manifest.toml"), manifest.replace("1.0.0", "1.1.0")).unwrap();
-    let mut session = Session::start(root, 60, &["upgrade", path]);
+    let mut session = Session::start(root, 60, &["upgrade", "--plain", path]);
     let shown = to_the_end(&mut session);
     assert!(
         shown.contains("You agreed to 1.0.0 before, and that stays as it is. New is:"),
@@ -272,4 +273,127 @@ fn an_upgrade_shows_what_is_new_and_nothing_else() {
     let done = synapse(&root.join("state"), &["upgrade", path]);
     assert!(done.status.success(), "{done:?}");
     assert!(!self::grant(root).contains("fs_delete"));
+}
+
+/// What a terminal of 80 columns and 24 rows shows of these bytes.
+fn drawn(bytes: &str) -> String {
+    let mut cells = vec![vec![' '; 80]; 24];
+    let (mut row, mut column, mut rest) = (0, 0, bytes.chars());
+    while let Some(char) = rest.next() {
+        match char {
+            '\u{1b}' => {
+                if rest.next() != Some('[') {
+                    continue;
+                }
+                let parameters = rest.by_ref().take_while_inclusive();
+                let (numbers, last) = parameters.split_at(parameters.len() - 1);
+                let mut numbers = numbers.split(';').map(|n| n.parse::<usize>().unwrap_or(1));
+                match last {
+                    "H" => {
+                        row = numbers.next().unwrap_or(1) - 1;
+                        column = numbers.next().unwrap_or(1) - 1;
+                    }
+                    "J" => cells = vec![vec![' '; 80]; 24],
+                    _ => {}
+                }
+            }
+            '\r' => column = 0,
+            '\n' => row += 1,
+            char => {
+                if let Some(cell) = cells.get_mut(row).and_then(|cells| cells.get_mut(column)) {
+                    *cell = char;
+                }
+                column += 1;
+            }
+        }
+    }
+    let lines = cells.iter().map(|cells| cells.iter().collect::<String>());
+    lines.map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+/// The parameters of a control sequence, with the letter that ends it.
+trait Sequence {
+    fn take_while_inclusive(self) -> String;
+}
+
+impl<I: Iterator<Item = char>> Sequence for I {
+    fn take_while_inclusive(self) -> String {
+        let mut text = String::new();
+        for char in self {
+            text.push(char);
+            if ('@'..='~').contains(&char) {
+                break;
+            }
+        }
+        text
+    }
+}
+
+impl Session {
+    /// The screen, once it shows this.
+    fn wait(&self, text: &str) -> String {
+        let began = Instant::now();
+        loop {
+            let screen = drawn(&self.screen.lock().unwrap());
+            if screen.contains(text) {
+                return screen;
+            }
+            assert!(began.elapsed() < PATIENCE, "no `{text}` in:\n{screen}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn the_whole_screen_is_scrolled_narrowed_and_agreed_to() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let package = folder(root, "src", &guest(&[]), &ASKS);
+    let arguments = ["install", package.to_str().unwrap()];
+    let mut session = Session::start(root, 24, &arguments);
+    let first = session.wait("a agree  q no");
+    assert!(first.contains("reader 1.0.0, by acme\n│ Reads notes\nsignature: none"), "{first}");
+    assert!(first.contains("more below") && !first.contains("IT WILL NEVER"), "{first}");
+    session.type_in("a");
+    session.wait("not before you have seen it all");
+    session.type_in(" ");
+    session.wait("[1] OFF: delete files");
+    // Down to the folder: each entry comes onto the screen.
+    let mut place = String::new();
+    for number in 2..=8 {
+        session.type_in("\u{1b}[B");
+        let screen = session.wait(&format!("[{number}] "));
+        if let Some(line) = screen.lines().find(|line| line.contains("/data and everything")) {
+            place = line.to_owned();
+            if line.starts_with(&format!("[{number}] ")) {
+                break;
+            }
+        }
+    }
+    assert!(!place.is_empty());
+    session.type_in("n/else\r");
+    session.wait("that is not less than what it asks for");
+    session.type_in("n/data/notes/** read\r");
+    session.wait("narrowed by you");
+    while !session.wait("a agree").contains("\nthe end") {
+        session.type_in("\u{1b}[6~");
+        thread::sleep(Duration::from_millis(100));
+    }
+    // Too soon for a person.
+    thread::sleep(Duration::from_millis(700));
+    session.type_in("a");
+    assert_eq!(session.end().0, Some(0));
+    let grant = grant(root);
+    assert!(grant.contains("path = \"/data/notes/**\"\nrights = [\"read\"]"), "{grant}");
+    assert!(!grant.contains("fs_delete") && grant.contains("tool_commit"), "{grant}");
+
+    assert!(synapse(&root.join("state"), &["remove", "reader"]).status.success());
+    for no in ["q", "\u{3}"] {
+        let mut session = Session::start(root, 24, &arguments);
+        session.wait("a agree");
+        session.type_in(no);
+        let (code, screen) = session.end();
+        assert!(code == Some(1) && screen.contains("nothing was changed"), "{screen}");
+    }
+    assert_eq!(out(&synapse(&root.join("state"), &["list"])), "");
 }
