@@ -8,8 +8,8 @@ use std::rc::Rc;
 
 use synapse_boundary::scope::{BadPattern, Pattern};
 use synapse_boundary::{
-    Facts, Held, Mark, Names, NormalPath, Opened, Request, Rights, Scope, Table, Verdict, Warrants,
-    commit, decide, parse,
+    Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Request, Rights, Scope, Table,
+    Verdict, Warrants, commit, decide, parse,
 };
 use synapse_kernel::record::{Log, SinkFailed};
 
@@ -22,6 +22,8 @@ pub const SENTENCES: u16 = 4096;
 pub const LENGTH: usize = 60;
 /// Entries of the large scope.
 pub const ENTRIES: usize = 10_000;
+/// Live warrants of a task that has many.
+pub const WARRANTS: u8 = 100;
 
 /// The rows; the first is the whole decision.
 ///
@@ -54,16 +56,51 @@ pub fn group() -> Result<Group, Failure> {
     })
 }
 
+/// What a reason costs. Gate 3 has no name outside of a decision: it costs what a
+/// decision after reading takes more than one that nothing was read before.
+///
+/// # Errors
+/// The door permits what they ask for, or mints no warrant.
+pub fn reasons() -> Result<Group, Failure> {
+    let decision = |name, world: World| {
+        each_of(name, deletions(), move |sentence: &Vec<u8>| {
+            drop(black_box(world.decide(sentence)));
+        })
+    };
+    let (scope, mut paths) = (World::small()?.scope, Vec::new());
+    for target in (0..SENTENCES).map(targets).filter(|targets| targets.len() == 1).flatten() {
+        let path = NormalPath::parse(target.into());
+        paths.push(path.map_err(|why| format!("a row's own path is no path: {why:?}"))?);
+    }
+    Ok(Group {
+        title: "Gates 3 and 4: the deletions among the sentences above",
+        rows: vec![
+            decision("decision, nothing read", World::small()?),
+            decision("after reading: no warrant", World::after_reading(0)?),
+            decision("after reading: 100 for others", World::after_reading(WARRANTS)?),
+            each_of("gate 4 alone", paths, move |path| {
+                let _ = black_box(scope.check(path, Rights::DELETE));
+            }),
+        ],
+    })
+}
+
 /// A row that does `one` thing with sentence after sentence.
 pub fn each(name: &'static str, mut one: impl FnMut(&[u8]) + 'static) -> Row {
-    let sentences = sentences();
+    each_of(name, sentences(), move |sentence: &Vec<u8>| one(sentence))
+}
+
+fn each_of<T: 'static>(
+    name: &'static str,
+    things: Vec<T>,
+    mut one: impl FnMut(&T) + 'static,
+) -> Row {
     let mut next = 0;
     Row::new(name, move |times| {
-        let from = sentences.iter().cycle().skip(next);
-        for sentence in from.take(times as usize) {
-            one(black_box(sentence));
+        for thing in things.iter().cycle().skip(next).take(times as usize) {
+            one(black_box(thing));
         }
-        next = (next + times as usize) % sentences.len();
+        next = (next + times as usize) % things.len();
         Ok(())
     })
 }
@@ -75,6 +112,7 @@ pub struct World {
     mark: Mark,
     table: Table,
     warrants: Warrants,
+    lines: Vec<String>,
 }
 
 impl World {
@@ -93,6 +131,7 @@ impl World {
             mark: Mark::new(task::mark()),
             table: Table::new(u32::MAX),
             warrants: Warrants::default(),
+            lines: Vec::new(),
         })
     }
 
@@ -121,11 +160,42 @@ impl World {
         Ok(Self { scope, ..Self::small()? })
     }
 
+    /// As [`World::small`], but something was read, after so many warrants were
+    /// minted for files that no sentence is about.
+    ///
+    /// # Errors
+    /// A warrant was not minted, or a sentence is permitted.
+    pub fn after_reading(warrants: u8) -> Result<Self, Failure> {
+        let mut minting = Self::small()?;
+        let paths: Vec<_> =
+            (0..warrants).map(|number| format!("/data/w{number:04x}/b.md")).collect();
+        minting.lines = vec![paths.join(" ")];
+        let (mut log, mut minted) = (task::log()?, Warrants::default());
+        for path in &paths {
+            let sentence =
+                format!(r#"{{"warrant":"fs_delete","arguments":{{"path":"{path}"}},"uses":1}}"#);
+            let verdict = minting.decide(sentence.as_bytes());
+            match commit(verdict, &mut log, &mut minted, &minting, 1) {
+                Ok(Opened::Minted(_)) => {}
+                _ => return Err(format!("the door does not mint {sentence}\ncorrect the row")),
+            }
+        }
+        let mark = Label { integrity: Integrity::Ingested, ..task::mark() };
+        let world = Self { mark: Mark::new(mark), warrants: minted, ..minting };
+        for sentence in deletions() {
+            if !matches!(world.submit(&sentence, &mut log), Ok(Opened::Refused(_))) {
+                let sentence = String::from_utf8_lossy(&sentence).into_owned();
+                return Err(format!("the door permits {sentence}\ncorrect the row"));
+            }
+        }
+        Ok(world)
+    }
+
     /// Decides one sentence.
     #[must_use]
     pub fn decide<'s>(&'s self, sentence: &'s [u8]) -> Verdict<'s> {
-        let Self { scope, mark, table, warrants } = self;
-        let request = Request { task: 1, mark, table, scope, calls_left: 1, warrants, lines: &[] };
+        let Self { scope, mark, table, warrants, lines } = self;
+        let request = Request { task: 1, mark, table, scope, calls_left: 1, warrants, lines };
         decide(request, self, sentence).unasked()
     }
 
@@ -175,6 +245,13 @@ pub fn sentences() -> Vec<Vec<u8>> {
     (0..SENTENCES).map(|index| sentence(number(index)).into_bytes()).collect()
 }
 
+/// Those of them that a task may not submit after reading.
+fn deletions() -> Vec<Vec<u8>> {
+    let mut sentences = sentences();
+    sentences.retain(|sentence| sentence.starts_with(br#"{"name":"fs_delete""#));
+    sentences
+}
+
 fn sentence(number: u16) -> String {
     match targets(number).as_slice() {
         [from, to] => {
@@ -204,10 +281,10 @@ const ALL: Rights = Rights::LIST.and(Rights::READ).and(Rights::WRITE).and(Rights
 
 #[cfg(test)]
 mod tests {
-    use super::{LENGTH, SENTENCES, World, group, sentences};
+    use super::{LENGTH, SENTENCES, WARRANTS, World, group, reasons, sentences};
     use crate::task::log;
     use std::collections::BTreeSet;
-    use synapse_boundary::Table;
+    use synapse_boundary::{Opened, Table};
 
     #[test]
     fn sentences_are_different_and_of_one_length() {
@@ -221,5 +298,21 @@ mod tests {
         assert_eq!(group().unwrap().rows.len(), 5);
         let nothing = World { table: Table::new(0), ..World::small().unwrap() };
         assert!(nothing.check(&mut log().unwrap()).is_err());
+    }
+
+    #[test]
+    fn every_deletion_after_reading_needs_what_no_warrant_gives() {
+        let mut rows = reasons().unwrap().rows;
+        assert_eq!(rows.len(), 4);
+        for row in &mut rows {
+            row.run(u32::from(SENTENCES)).unwrap();
+        }
+        let world = World::after_reading(WARRANTS).unwrap();
+        let own = br#"{"name":"fs_delete","arguments":{"path":"/data/w0063/b.md"}}"#;
+        assert!(
+            world
+                .submit(own, &mut log().unwrap())
+                .is_ok_and(|it| matches!(it, Opened::Permitted(_)))
+        );
     }
 }

@@ -28,5 +28,12 @@ pub type Failure = String;
 /// # Errors
 /// This machine does not let one of them be prepared.
 pub fn groups() -> Result<Vec<Group>, Failure> {
-    Ok(vec![door::group()?, guest::calls()?, guest::turns()?, disk::group()?, net::group()?])
+    Ok(vec![
+        door::group()?,
+        door::reasons()?,
+        guest::calls()?,
+        guest::turns()?,
+        disk::group()?,
+        net::group()?,
+    ])
 }

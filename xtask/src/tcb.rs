@@ -80,7 +80,7 @@ impl Report {
 
     fn print(&self) {
         let (decides, executes) = (lines(&self.decides), lines(&self.executes));
-        println!("What decides: {decides} lines of code, of {LINES} at most");
+        println!("What decides: {decides} lines of code; the goal is {GOAL}, and {LINES} at most");
         for (path, source) in self.decides.iter().flat_map(|own| &own.files) {
             println!("{:>6}  {path}", source.lines.len());
         }
@@ -124,6 +124,7 @@ impl Report {
         let files = self.decides.iter().flat_map(|own| &own.files);
         json!({
             "decides": {
+                "goal": GOAL,
                 "limit": LINES,
                 "lines": lines(&self.decides),
                 "file_limit": FILE,
@@ -172,6 +173,12 @@ impl Report {
         for (name, _) in ALLOWED.iter().filter(|(name, _)| !self.needs.contains_key(*name)) {
             breaches.push(format!("`{name}` is allowed and not needed: strike it from the list"));
         }
+        let files = || self.executes.iter().flat_map(|own| &own.files);
+        breaches.extend(files().filter_map(|(path, source)| crossings(path, source)));
+        for (path, ..) in CROSSINGS.iter().filter(|(path, ..)| !files().any(|file| file.0 == path))
+        {
+            breaches.push(format!("{path} is gone: strike it from the list of crossings"));
+        }
         for own in &self.decides {
             breaches.extend(in_manifest(&own.name, metadata)?);
         }
@@ -193,6 +200,18 @@ fn in_file(path: &str, source: &Source) -> Vec<String> {
         breaches.push(format!("{path}:{} says no reason for `{}`", expect.line, expect.lints));
     }
     breaches
+}
+
+/// What is wrong with where bytes of the door's become a guest's: a reply is made
+/// once, when the mark has absorbed it, and unpacked once by each engine.
+fn crossings(path: &str, source: &Source) -> Option<String> {
+    let (found, known) = (&source.crossings, CROSSINGS.iter().find(|(at, ..)| *at == path));
+    let known = known.map_or(0, |(_, times, _)| *times);
+    (found.len() != known).then(|| {
+        format!(
+            "{path} makes or unpacks replies for guests at lines {found:?}: it may {known} times"
+        )
+    })
 }
 
 /// What is wrong with how a crate of what decides is built.
@@ -306,8 +325,11 @@ fn why(name: &str) -> Option<&'static str> {
 const DECIDES: [&str; 2] = ["synapse-abi", "synapse-boundary"];
 /// The crate that everything a board runs hangs under.
 const BOARD: &str = "synapse";
-/// Lines of code that decide, together and in one file.
-const LINES: usize = 3000;
+/// Lines of code that are to decide at most.
+const GOAL: usize = 3000;
+/// Lines of code that decide, together and in one file. The first may only fall, until
+/// it is the goal.
+const LINES: usize = 3450;
 const FILE: usize = 400;
 
 /// What the crates that decide may need, on any target, and what for.
@@ -318,9 +340,24 @@ const ALLOWED: [(&str, &str); 4] = [
     ("unicode-normalization", "names that one file system takes for another"),
 ];
 
+/// Files of what executes that say `lower` or `Reply::new`, how often, and why.
+const CROSSINGS: [(&str, usize, &str); 11] = [
+    ("runtime/kernel/src/engine.rs", 1, "where unpacking is defined"),
+    ("runtime/kernel/src/task.rs", 1, "makes a reply, framed with the mark"),
+    ("runtime/host/src/engine/turn.rs", 1, "unpacks it into a guest that is compiled"),
+    ("runtime/interpreter/src/turn.rs", 1, "unpacks it into a guest that is interpreted"),
+    ("runtime/host/src/net/http.rs", 1, "the lower bound of a body's length"),
+    ("runtime/host/src/net/tests/world.rs", 1, "a test, which is its own guest"),
+    ("primitives/src/rest/index.rs", 2, "lowers what is known of a file"),
+    ("primitives/src/rest/kept.rs", 1, "the same"),
+    ("bench/src/disk.rs", 1, "a row, which is its own guest"),
+    ("bench/src/net.rs", 1, "the same"),
+    ("bench/src/guest.rs", 1, "a door that does nothing"),
+];
+
 #[cfg(test)]
 mod tests {
-    use super::{FILE, Tree, forbids_unsafe, in_file, in_manifest, source};
+    use super::{CROSSINGS, FILE, Tree, crossings, forbids_unsafe, in_file, in_manifest, source};
     use serde_json::json;
     use std::fs;
 
@@ -350,6 +387,18 @@ mod tests {
         assert!(in_file("x.rs", &full).is_empty());
         let long = source::read(&"a;\n".repeat(FILE + 1)).unwrap();
         assert_eq!(in_file("x.rs", &long), ["x.rs has 401 lines of code, more than 400"]);
+    }
+
+    #[test]
+    fn i4_a_second_place_where_a_reply_reaches_a_guest_is_told() {
+        let (engine, ..) = CROSSINGS[2];
+        let once = source::read("fn f() {\n g(reply.map(engine::Reply::lower))\n}").unwrap();
+        assert_eq!(crossings(engine, &once), None);
+        assert!(crossings("x.rs", &once).unwrap().starts_with("x.rs makes or unpacks"));
+        let twice = source::read("reply.lower();\nReply::new(bytes);").unwrap();
+        assert!(crossings(engine, &twice).unwrap().contains("[1, 2]: it may 1 times"));
+        let never = source::read("Reply { bytes }; Reply::default()").unwrap();
+        assert_eq!((crossings("x.rs", &never), crossings(engine, &never).is_some()), (None, true));
     }
 
     #[test]

@@ -129,7 +129,10 @@ impl<'s> Parser<'s> {
                 Piece::Text(text) => Ok(self.literal(row.ty, text)),
                 Piece::Held(number) => Ok(Argument::Held(number)),
             },
-            Type::Port => self.port(),
+            Type::Port => {
+                let port = self.uint()?;
+                require(port <= u16::MAX.into()).map(|()| Argument::Uint(port))
+            }
             Type::Uint => self.uint().map(Argument::Uint),
             Type::Choice(words) => self.choice(words),
             Type::Handle(Kind::Value) => self.reference().map(Argument::Held),
@@ -163,11 +166,6 @@ impl<'s> Parser<'s> {
             self.defect.get_or_insert(defect);
         }
         Argument::Text(text)
-    }
-
-    fn port(&mut self) -> Result<Argument<'s>, Refusal> {
-        let port = self.uint()?;
-        u16::try_from(port).map(|_| Argument::Uint(port)).map_err(|_| Refusal::Malformed)
     }
 
     fn choice(&mut self, words: &[&str]) -> Result<Argument<'s>, Refusal> {

@@ -113,21 +113,11 @@ fn check(name: &str) -> Result<(), Refusal> {
 /// Whether a path less its first `/` is one of many that are normal at a glance:
 /// short, printable ASCII, nothing in it that another rule is about.
 fn is_plain(rest: &str) -> bool {
-    let mut may_end = false;
-    let plain = rest.bytes().all(|byte| match byte {
-        b'/' => core::mem::take(&mut may_end),
-        b'.' | b' ' => {
-            may_end = false;
-            true
-        }
-        b':' | b'\\' | b'~' | ..0x20 | 0x7f.. => false,
-        _ => {
-            may_end = true;
-            true
-        }
-    });
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b':' | b'\\' | b'~');
     // So short a path cannot be too deep.
-    plain && may_end && rest.len() < 2 * PATH_DEPTH
+    rest.len() < 2 * PATH_DEPTH
+        && rest.bytes().all(plain)
+        && rest.split('/').all(|name| !name.is_empty() && !name.ends_with(['.', ' ']))
 }
 
 /// The form in which file systems abbreviate long names: `GIT~1`, `PROGRA~1.TXT`.

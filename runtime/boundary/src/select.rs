@@ -15,7 +15,6 @@
 use alloc::borrow::Cow;
 use alloc::format;
 use core::cmp::Ordering;
-use core::mem::discriminant;
 
 use crate::parse::{elements, is_json, values};
 use crate::scope::Decimal;
@@ -60,13 +59,9 @@ pub fn resolve<'r>(selector: &str, reply: &'r [u8], directory: Option<&str>) -> 
     Some(text(value).map_or(Taken::Json(value), Taken::Text))
 }
 
-/// The field and the literal of each condition, the literal as JSON: what the
-/// human's line has to name.
-pub fn literals(selector: &str) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
-    conditions(selector).map(|(name, _, literal)| (name, literal))
-}
-
-fn conditions(selector: &str) -> impl Iterator<Item = (Cow<'_, str>, &str, &str)> {
+/// The field, the comparison and the literal of each condition, the last two as JSON:
+/// what the human's line has to name.
+pub fn conditions(selector: &str) -> impl Iterator<Item = (Cow<'_, str>, &str, &str)> {
     elements(field(selector, "where").unwrap_or_default()).filter_map(|condition| {
         let mut parts = elements(condition);
         Some((text(parts.next()?)?, parts.next()?, parts.next()?))
@@ -80,8 +75,13 @@ fn foremost<'r>(order: &str, records: impl Iterator<Item = &'r str>) -> Option<&
     let name = text(parts.next()?)?;
     let mut best: Option<(Key<'_>, Option<&str>)> = None;
     for record in records {
-        let key = Key::of(field(record, &name)?)?;
-        let place = best.as_ref().map_or(Some(first), |(top, _)| key.compare(top))?;
+        let value = field(record, &name)?;
+        let key = (Decimal::parse(value), text(value));
+        let is_mixed = best.as_ref().is_some_and(|(top, _)| top.0.is_some() != key.0.is_some());
+        if is_mixed || key == (None, None) {
+            return None;
+        }
+        let place = best.as_ref().map_or(first, |(top, _)| key.cmp(top));
         if place == first {
             best = Some((key, Some(record)));
         } else if place == Ordering::Equal {
@@ -91,22 +91,8 @@ fn foremost<'r>(order: &str, records: impl Iterator<Item = &'r str>) -> Option<&
     best?.1
 }
 
-/// What records are ordered by: numbers by value, texts by their bytes.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Key<'r> {
-    Number(Decimal),
-    Text(Cow<'r, str>),
-}
-
-impl<'r> Key<'r> {
-    fn of(json: &'r str) -> Option<Self> {
-        text(json).map(Self::Text).or_else(|| Decimal::parse(json).map(Self::Number))
-    }
-
-    fn compare(&self, other: &Self) -> Option<Ordering> {
-        (discriminant(self) == discriminant(other)).then(|| self.cmp(other))
-    }
-}
+/// What records are ordered by: a number by its value, or a text by its bytes.
+type Key<'r> = (Option<Decimal>, Option<Cow<'r, str>>);
 
 /// The value of a key that stands once.
 fn field<'j>(object: &'j str, name: &str) -> Option<&'j str> {

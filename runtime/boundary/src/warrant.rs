@@ -28,7 +28,7 @@ use crate::link::vouched;
 use crate::parse::{elements, members, parse, strings, values};
 use crate::path::NormalPath;
 use crate::scope::{Pattern, Tool};
-use crate::select::{Taken, literals, resolve};
+use crate::select::{Taken, conditions, resolve};
 use crate::sentence::{Argument, Held, Piece, Sentence, Text, string, text};
 use crate::target::{TARGETS, Target, targets};
 use crate::url::Url;
@@ -265,7 +265,7 @@ impl<F: Facts> Search<'_, '_, '_, F> {
         if ty != Type::Path || listing != Some(Primitive::FsList) {
             return Err(Refusal::Unsupported);
         }
-        for (name, literal) in literals(selector) {
+        for (name, _, literal) in conditions(selector) {
             self.value(literal, &name, Some(self.says()))?;
         }
         let found = self.found.is_some();

@@ -60,10 +60,12 @@ pub fn runs_dir() -> io::Result<PathBuf> {
 pub fn new_run_dir() -> io::Result<PathBuf> {
     let runs = runs_dir()?;
     DirBuilder::new().recursive(true).mode(0o700).create(&runs)?;
-    let mut random = [0; 4];
+    let mut random = [0; 2];
     File::open("/dev/urandom")?.read_exact(&mut random)?;
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let dir = runs.join(format!("{}-{:08x}", utc(seconds), u32::from_be_bytes(random)));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // The newest run has the last name, also of several within a second.
+    let unique = now.subsec_micros() << 12 | u32::from(u16::from_be_bytes(random) & 0xfff);
+    let dir = runs.join(format!("{}-{unique:08x}", utc(now.as_secs())));
     DirBuilder::new().mode(0o700).create(&dir)?;
     File::open(&runs)?.sync_all()?;
     Ok(dir)

@@ -20,6 +20,8 @@ pub(super) struct Source {
     pub(super) expects: Vec<Expect>,
     /// Lines with code that is not what it seems, and why.
     pub(super) oddities: Vec<(usize, &'static str)>,
+    /// The lines where a reply for a guest is made or unpacked.
+    pub(super) crossings: Vec<usize>,
 }
 
 /// One `#[expect(…)]`.
@@ -86,6 +88,8 @@ impl Source {
                 self.lines.insert(line);
                 let called = after.clone().next().is_some_and(|next| is_punct(&next, '!'));
                 match ident.to_string().as_str() {
+                    "lower" => self.crossings.push(line),
+                    "Reply" if makes(after) => self.crossings.push(line),
                     "unsafe" => self.oddity(ident.span(), "is unsafe"),
                     "cfg" if called => self.oddity(ident.span(), "differs from build to build"),
                     "include" | "include_str" | "include_bytes" if called => {
@@ -104,6 +108,13 @@ impl Source {
     fn oddity(&mut self, at: Span, why: &'static str) {
         self.oddities.push((at.start().line, why));
     }
+}
+
+/// Whether `::new` follows.
+fn makes(after: &token_stream::IntoIter) -> bool {
+    let mut after = after.clone();
+    let colons = after.by_ref().take(2).filter(|token| is_punct(token, ':')).count();
+    colons == 2 && matches!(after.next(), Some(TokenTree::Ident(word)) if word == "new")
 }
 
 /// The brackets of an attribute that begins with `token`, and what is after it.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use synapse_boundary::parse;
-use synapse_boundary::select::{Taken, literals, resolve};
+use synapse_boundary::select::{Taken, conditions, resolve};
 
 /// A selector that gate 1 lets through.
 fn selector(rest: &str) -> String {
@@ -140,10 +140,11 @@ fn literals_are_told_with_their_field() {
     let all = selector(
         "\"where\":[[\"kind\",\"eq\",\"file\"],[\"a\\\"b\",\"prefix\",\"c\\n\"],[\"size\",\"eq\",-1.5],[\"x\",\"eq\",true]],\"order\":[\"max\",\"size\"],\"take\":\"path\"",
     );
-    let found: Vec<_> = literals(&all).map(|(field, json)| (field.into_owned(), json)).collect();
+    let found: Vec<_> =
+        conditions(&all).map(|(field, _, json)| (field.into_owned(), json)).collect();
     let expected = [("kind", "\"file\""), ("a\"b", "\"c\\n\""), ("size", "-1.5"), ("x", "true")];
     assert!(found.iter().map(|(field, json)| (&**field, *json)).eq(expected));
-    assert_eq!(literals(&selector("\"take\":\"path\"")).count(), 0);
+    assert_eq!(conditions(&selector("\"take\":\"path\"")).count(), 0);
 }
 
 proptest! {

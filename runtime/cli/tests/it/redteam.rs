@@ -10,7 +10,7 @@ fn what_ships_is_stopped_and_the_table_says_so() {
     assert!(output.status.success(), "{table}");
     assert!(table.contains("permitted       0"), "{table}");
     let output =
-        synapse(state.path(), &["redteam", "--json", "--filter", "file-asks-for-deletion"]);
+        synapse(state.path(), &["redteam", "--json", "--filter", "search-hit-asks-for-deletion"]);
     let lines = String::from_utf8(output.stdout).unwrap();
     let counts: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
     assert_eq!((&counts["attacks"], &counts["stopped"]), (&1.into(), &1.into()), "{lines}");

@@ -92,7 +92,7 @@ fn a_session_is_shown_escaped_with_its_labels() {
     let shown = out(&within(root, &["sessions", "show", "latest"]));
     assert!(shown.contains("human, user (prompt):\n│ say "), "{shown}");
     assert!(
-        shown.contains("world, held value 1, ingested (files): 23 bytes of fs_read"),
+        shown.contains("world, held value 1, ingested (files, prompt): 22 bytes of fs_read"),
         "{shown}"
     );
     assert!(shown.contains("agent, held value 2, ingested (files, prompt)"), "{shown}");

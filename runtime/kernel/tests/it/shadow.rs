@@ -131,7 +131,7 @@ impl Random {
 
     /// What a program does next, that holds so many values.
     fn act(&mut self, held: usize, spells: bool) -> (Act, bool) {
-        let hold = self.below(2) == 0;
+        let keep = self.below(2) == 0;
         let act = match self.below(24) {
             0..5 => Act::Read(self.name(held, spells)),
             5 => Act::List(self.pick(&["/data", "/data/d", "/data/e"])),
@@ -152,7 +152,7 @@ impl Random {
                 Act::Mint(verb, path, self.pick(&[1, 1, 2]))
             }
         };
-        (act, hold)
+        (act, keep)
     }
 
     fn name(&mut self, held: usize, spells: bool) -> Name {
@@ -284,10 +284,16 @@ struct Ground {
     turn: usize,
     ingested: bool,
     own: bool,
-    deletes: bool,
     protected: bool,
     targets: Vec<Option<String>>,
+    /// The path and the uses of a warrant.
     minted: Option<(&'static str, u8)>,
+}
+
+impl Ground {
+    fn deletes(&self) -> bool {
+        self.sentence.starts_with(r#"{"name":"fs_delete""#)
+    }
 }
 
 /// The least that must hold of a task and its files.
@@ -361,7 +367,6 @@ impl Shadow {
             turn: self.turn,
             ingested,
             own: known(&|path| self.is_own(path)),
-            deletes: matches!(act, Act::Delete(_)),
             protected: !matches!(act, Act::Read(_)) && known(&|path| path.ends_with("SOUL.md")),
             minted: match act {
                 Act::Mint(_, path, uses) => Some((path, *uses)),
@@ -443,7 +448,7 @@ impl Shadow {
             }
             Act::Move(from, to) => {
                 let (from, to) = (self.path(*from).unwrap(), self.path(*to).unwrap());
-                let moved = |path: &str| format!("{to}{}", &path[from.len()..]);
+                let moved = |path: &str| format!("{to}{}", path.get(from.len()..).unwrap());
                 let extracted = self.files.extract_if(.., |path, _| is_within(&from, path));
                 let files: Vec<_> = extracted.collect();
                 let extracted = self.folders.extract_if(.., |path, _| is_within(&from, path));
@@ -473,7 +478,7 @@ impl Shadow {
 
     fn make_parents(&mut self, path: &str) {
         let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
-        for folder in ends.map(|at| &path[..at]) {
+        for folder in ends.map(|at| path.get(..at).unwrap()) {
             self.folders.entry(folder.to_owned()).or_insert(true);
         }
     }
@@ -568,6 +573,7 @@ impl Life {
             let broke = matches!(act, Act::End(true));
             self.task.end_turn(if broke { Err(Ended::Deadline) } else { Ok(()) });
             self.shadow.turn += 1;
+            self.log.push(format!("the turn ends, broken: {broke}"));
             return (act, None);
         };
         let (before, ground) = (self.task.mark(), self.shadow.ground(&act, &sentence));
@@ -601,8 +607,8 @@ impl Life {
             let reply = now(task.submit(sentence.as_bytes()));
             let bytes = reply.map_err(|code| format!("{} {path}: {code}", self.told()));
             let bytes = bytes.unwrap().lower();
-            let (mark, least) = (task.mark(), thing.label.join(covering(path)));
-            assert!(at_least(mark, least), "{} {path}: {mark:?} for {least:?}", self.told());
+            let (mark, floor) = (task.mark(), thing.label.join(covering(path)));
+            assert!(at_least(mark, floor), "{} {path}: {mark:?} for {floor:?}", self.told());
             if let Some(known) = &thing.bytes {
                 assert_eq!(Frame::parse(&bytes).unwrap().payload, known, "{} {path}", self.told());
             }
@@ -613,7 +619,7 @@ impl Life {
     fn check_log(&self, met: &Met) {
         let log = self.tape.0.lock().clone();
         let records: Vec<Record<'_>> = Reader::new(&log).collect::<Result<_, _>>().unwrap();
-        let (mut answered, mut used) = (HashSet::new(), HashMap::<u64, u8>::new());
+        let (mut answered, mut taken) = (HashSet::new(), HashMap::<u64, u8>::new());
         for record in records.iter().filter(|it| it.kind == Kind::Decision && it.code == 0) {
             let ground = &self.shadow.grounds[&record.sequence];
             let why = || format!("{} {ground:?}", self.told());
@@ -628,11 +634,11 @@ impl Life {
             let cause = record
                 .cause
                 .map(|cause| records.iter().find(|record| record.sequence == cause).unwrap());
-            let needs = ground.ingested && (ground.deletes || ground.protected);
+            let needs = ground.ingested && (ground.deletes() || ground.protected);
             match cause {
                 None if !needs => {}
                 None => {
-                    assert!(ground.deletes && ground.own && !ground.protected, "{}", why());
+                    assert!(ground.deletes() && ground.own && !ground.protected, "{}", why());
                     met.own.set(met.own.get() + 1);
                 }
                 Some(answer) if answer.kind == Kind::Answer => {
@@ -647,7 +653,7 @@ impl Life {
                     assert!(!ground.protected, "a warrant for a protected name: {}", why());
                     let minted = &self.shadow.grounds[&warrant.sequence];
                     let (path, uses) = minted.minted.unwrap();
-                    let spent = used.entry(warrant.sequence).or_default();
+                    let spent = taken.entry(warrant.sequence).or_default();
                     *spent += 1;
                     assert!(*spent <= uses, "spent {spent} times of {uses}: {}", why());
                     assert_eq!(minted.turn, ground.turn, "of another turn: {}", why());
