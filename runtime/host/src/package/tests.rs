@@ -259,11 +259,15 @@ fn the_grants_in_this_repository_are_those_of_their_manifests() {
         include_str!("../../../../packages/librarian/manifest.toml"),
         include_str!("../../../../packages/librarian/grant.toml"),
     );
+    let tidy = (
+        include_str!("../../../../packages/tidy/manifest.toml"),
+        include_str!("../../../../packages/tidy/grant.toml"),
+    );
     let template = (
         include_str!("../../../cli/template/manifest.toml"),
         include_str!("../../../cli/template/grant.toml"),
     );
-    for (manifest, grant) in [librarian, template] {
+    for (manifest, grant) in [librarian, tidy, template] {
         let manifest = super::Manifest::parse(&manifest.replace("{name}", "lister")).unwrap();
         assert_eq!(manifest.request, super::Authority::read(grant).unwrap());
     }
