@@ -61,7 +61,7 @@ impl Package {
     /// Reads a package's file.
     ///
     /// # Errors
-    /// It is not byte for byte what [`write`](Self::write) makes, or its content is not
+    /// It is not byte for byte what [`write()`](Self::write) makes, or its content is not
     /// what a package has.
     pub fn read(bytes: &[u8]) -> Result<Self, PackageError> {
         if bytes.len() > PACKAGE_MAX {

@@ -5,7 +5,7 @@
 //! reading of a file, and none of tar's links, devices, sparse files or long names.
 //!
 //! # Invariants
-//! - What [`read`] takes, [`write`] gives back byte for byte.
+//! - What [`read`] takes, [`write()`] gives back byte for byte.
 //! - Nothing is unpacked: a name is a key, never a path.
 //!
 //! # Not here
@@ -33,7 +33,7 @@ pub(super) fn write<'a>(files: impl IntoIterator<Item = File<'a>>) -> Vec<u8> {
     out
 }
 
-/// Reads the files of a tar that [`write`] could have made.
+/// Reads the files of a tar that [`write()`] could have made.
 pub(super) fn read(bytes: &[u8]) -> Result<Vec<File<'_>>, PackageError> {
     let (mut files, mut rest) = (Vec::<File<'_>>::new(), bytes);
     loop {
