@@ -137,6 +137,7 @@ impl Agents {
             session: Session::default(),
             texts: &[],
             grant,
+            approval: None,
             room: Room {
                 journal: self.shelf.rooms().files,
                 memory: self.budget.memory,

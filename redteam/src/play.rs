@@ -77,6 +77,7 @@ impl Stage {
             session: Session::default(),
             texts: &[&script],
             grant: Arc::clone(&scene.grant),
+            approval: None,
             room: Room { journal: 1 << 24, memory: usize::MAX, held: HELD_BYTES },
             platform: Arc::clone(&world),
             watch: Arc::new(|_| {}),

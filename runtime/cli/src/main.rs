@@ -12,15 +12,19 @@ mod build;
 mod cancel;
 mod check;
 mod confirm;
+mod consent;
 mod doctor;
 mod firmware;
 mod gc;
 mod grant;
+mod install;
+mod installed;
 mod label;
 mod manual;
 mod mount;
 mod new;
 mod output;
+mod package;
 mod primitives;
 mod ps;
 mod redteam;
@@ -35,6 +39,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match Synapse::parse().command {
         Command::New(new) => done(new.run()),
+        Command::Package(package) => package.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Install(install) => install.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Upgrade(upgrade) => upgrade.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::List(list) => list.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Show(show) => show.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Revoke(revoke) => revoke.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Remove(remove) => remove.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Sessions(sessions) => sessions.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Build(build) => match build.run() {
@@ -95,7 +106,7 @@ fn failed(told: &str, code: u8) -> ExitCode {
 /// primitives. Four gates read each sentence, every decision is recorded before
 /// anything is done, and the record can be checked afterwards.
 ///
-/// Exit codes: 0 done, 1 failed, 2 the command line is wrong, 3 the agent ended
+/// Exit codes: 0 done, 1 failed or not agreed to, 2 the command line is wrong, 3 the agent ended
 /// without an answer, 4 something could not be undone, 5 no compiler for guests
 /// is installed, 6 a gate refuses the checked sentence, 130 ended by
 /// Ctrl-C or `synapse cancel`.
@@ -112,6 +123,13 @@ enum Command {
     Run(run::Run),
     Sessions(sessions::Sessions),
     Build(build::Build),
+    Package(package::Package),
+    Install(install::Install),
+    Upgrade(install::Upgrade),
+    List(installed::List),
+    Show(installed::Show),
+    Revoke(installed::Revoke),
+    Remove(installed::Remove),
     Firmware(firmware::Firmware),
     Primitives(primitives::Primitives),
     Audit(audit::Audit),

@@ -18,9 +18,10 @@ use synapse_abi::code;
 use synapse_boundary::Integrity;
 use synapse_host::console::PATIENCE;
 use synapse_host::engine::Choice;
+use synapse_host::package::{self, Store};
 use synapse_host::render::{self, Stream};
-use synapse_host::run::{self, Answer, Lines, MountOption, Options, Summary, Warning};
-use synapse_host::session::Kept;
+use synapse_host::run::{self, Agent, Answer, Lines, MountOption, Options, Summary, Warning};
+use synapse_host::session::{Kept, Place};
 use synapse_host::{log, trust, typed};
 use synapse_kernel::task::Crossing;
 use synapse_kernel::words;
@@ -39,8 +40,8 @@ use crate::{mount, output};
 /// 3 the agent ended without an answer, 130 ended by Ctrl-C or `synapse cancel`.
 #[derive(clap::Args)]
 pub(crate) struct Run {
-    /// The agent: a component, or a package's folder with `<name>.wasm` and
-    /// `grant.toml`.
+    /// The agent: the name of an installed package, or else a component, or a
+    /// package's folder with `<name>.wasm` and `grant.toml`.
     agent: PathBuf,
 
     /// What it is to do.
@@ -65,7 +66,8 @@ pub(crate) struct Manner {
     #[arg(long = "dir", value_name = "HOST[=/GUEST[:ro]]", value_parser = mount::parse)]
     pub(crate) dirs: Vec<MountOption>,
 
-    /// What it may do; by default the package's grant.toml.
+    /// What it may do; by default the package's grant.toml. An installed package
+    /// may do what this and its approval both allow.
     #[arg(long, value_name = "FILE")]
     pub(crate) grant: Option<PathBuf>,
 
@@ -117,7 +119,7 @@ enum Engine {
 impl Run {
     /// Runs to the end, and says how it went.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
-        self.manner.run(self.agent, self.task, None)
+        self.manner.run(named(self.agent)?, self.task, None)
     }
 }
 
@@ -125,7 +127,7 @@ impl Manner {
     /// Runs an agent, that may go on with a session, and says how it went.
     pub(crate) fn run(
         self,
-        agent: PathBuf,
+        agent: Agent,
         task: String,
         session: Option<Kept>,
     ) -> Result<ExitCode, String> {
@@ -229,6 +231,42 @@ fn answerer(lines: bool, json: bool) -> Box<dyn Fn(Answer<'_>)> {
         Ok(answer) => drop(output::say(render::block(answer).trim_end_matches('\n'))),
         Err(why) => eprintln!("no answer: {}", render::escape(why.to_string())),
     })
+}
+
+/// What was installed under a name goes before a folder that has it too: it is what was
+/// agreed to.
+fn named(agent: PathBuf) -> Result<Agent, String> {
+    let installed = match agent.to_str().filter(|name| package::is_name(name)) {
+        Some(name) => installed(name)?,
+        None => None,
+    };
+    let Some(installed) = installed else { return Ok(Agent::Path(agent)) };
+    if agent.exists() {
+        let name = installed.name();
+        eprintln!("running the installed package `{name}`; write ./{name} for what stands here");
+    }
+    Ok(installed)
+}
+
+/// The agent of a session that is gone on with.
+pub(crate) fn of(session: &Kept) -> Result<Agent, String> {
+    match &session.manner.agent {
+        Place::Path(path) => Ok(Agent::Path(path.clone())),
+        Place::Installed(name) => installed(name)?.ok_or_else(|| {
+            format!(
+                "`{name}`, which the session is with, is not installed\n\
+                 install it with `synapse install`"
+            )
+        }),
+    }
+}
+
+fn installed(name: &str) -> Result<Option<Agent>, String> {
+    // Where there is no state folder nothing is installed, and the run says so itself.
+    let Ok(state) = log::state_dir() else { return Ok(None) };
+    let store = Store::open(&state).map_err(|why| why.to_string())?;
+    let installed = store.get(name).map_err(|why| why.to_string())?;
+    Ok(installed.map(|installed| Agent::Installed(Box::new(installed))))
 }
 
 /// The first Ctrl-C asks the run to end; the second does not ask.

@@ -90,8 +90,8 @@ impl Sessions {
                 if manner.dirs.is_empty() {
                     manner.dirs.clone_from(&kept.manner.mounts);
                 }
-                manner.grant.get_or_insert_with(|| kept.manner.grant.clone());
-                manner.run(kept.manner.agent.clone(), line, Some(kept))
+                manner.grant = manner.grant.or_else(|| kept.manner.grant.clone());
+                manner.run(run::of(&kept)?, line, Some(kept))
             }
         }
     }
@@ -148,7 +148,7 @@ fn line(kept: &Kept) -> String {
         "{}  {} {plural}  {}: {}",
         render::line(&kept.run, WIDTH),
         lines.len(),
-        path(&kept.manner.agent),
+        render::line(kept.manner.agent.name().as_bytes(), WIDTH),
         render::line(lines.last().copied().unwrap_or_default(), WIDTH)
     )
 }
@@ -156,7 +156,7 @@ fn line(kept: &Kept) -> String {
 fn summary(kept: &Kept) -> Value {
     json!({
         "run": kept.run,
-        "agent": kept.manner.agent.to_string_lossy(),
+        "agent": kept.manner.agent.name(),
         "lines": typed(kept),
         "held": kept.values.len(),
     })

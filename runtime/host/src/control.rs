@@ -90,6 +90,9 @@ pub struct Shown {
 pub struct Status {
     /// The agent, as it was named.
     pub agent: String,
+    /// The installed package that it is of, if it is of one.
+    #[serde(default)]
+    pub package: Option<String>,
     /// The task line.
     pub task: String,
     /// Calls that have crossed the door.
@@ -320,6 +323,7 @@ mod tests {
     fn serve(dir: &Path, cancel: &Arc<AtomicBool>) -> Control {
         let cancelled = Arc::clone(cancel);
         Control::serve(dir, Arc::clone(cancel), Arc::<Desk>::default(), move || Status {
+            package: None,
             agent: "a\nb".to_owned(),
             task: "t".repeat(5000),
             calls: 7,

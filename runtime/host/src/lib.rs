@@ -4,8 +4,8 @@
 //! the one place that reaches for the authority a person named.
 //!
 //! # Reading order
-//! [`run`] (a whole run), [`locks`], [`load`], [`engine`], [`log`], [`control`], [`render`],
-//! [`console`], [`typed`], [`session`], [`net`], [`store`], [`trust`], [`undo`], [`gc`].
+//! [`run`] (a whole run), [`package`], [`locks`], [`load`], [`engine`], [`log`], [`control`],
+//! [`render`], [`console`], [`typed`], [`session`], [`net`], [`store`], [`trust`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -26,6 +26,7 @@ pub mod load;
 pub mod locks;
 pub mod log;
 pub mod net;
+pub mod package;
 pub mod render;
 pub mod run;
 pub mod session;

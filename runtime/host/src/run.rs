@@ -12,6 +12,7 @@
 
 use core::error::Error;
 use core::fmt;
+use core::mem::take;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::fs;
@@ -26,7 +27,7 @@ use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::{Grant, Notice};
-use synapse_kernel::run::{NoAnswer, Order, Room, Run};
+use synapse_kernel::run::{Approval, NoAnswer, Order, Room, Run};
 use synapse_kernel::session::Session;
 use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_primitives::disk::{Disk, Identity, Mount};
@@ -41,8 +42,9 @@ use crate::load::{LIMIT, load};
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log::{FileSink, new_run_dir, state_dir};
 use crate::net::Client;
+use crate::package::{Authority, Installed, Store};
 use crate::render::Terminal;
-use crate::session::{Keeper, Kept, Manner, digest};
+use crate::session::{Keeper, Kept, Manner, Place, digest};
 use crate::store::{self, Labels};
 use crate::typed;
 
@@ -60,10 +62,30 @@ pub struct MountOption {
     pub read_only: bool,
 }
 
+/// What is to run.
+#[derive(Debug)]
+pub enum Agent {
+    /// A component, or a package's folder.
+    Path(PathBuf),
+    /// What was installed, with what was agreed to.
+    Installed(Box<Installed>),
+}
+
+impl Agent {
+    /// What a person calls it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.to_string_lossy().into_owned(),
+            Self::Installed(installed) => installed.package.manifest.name.clone(),
+        }
+    }
+}
+
 /// What a person asked for.
 pub struct Options {
-    /// A component, or a package's folder.
-    pub agent: PathBuf,
+    /// The agent.
+    pub agent: Agent,
     /// The line of the first turn, which a person typed.
     pub task: String,
     /// Where the lines of further turns come from.
@@ -72,7 +94,8 @@ pub struct Options {
     pub session: Option<Kept>,
     /// The folders.
     pub mounts: Vec<MountOption>,
-    /// The grant file; without one, the package's `grant.toml`.
+    /// The grant file; without one, the package's `grant.toml`. An installed package has
+    /// what both this file and its approval allow.
     pub grant: Option<PathBuf>,
     /// The engine that runs it.
     pub engine: Choice,
@@ -189,25 +212,17 @@ fn run_on<E>(engine: E, mut options: Options) -> Result<Summary, RunError>
 where
     E: Engine<Program: Send + 'static> + Send + 'static,
 {
-    let package = Package::find(&options)?;
-    let bytes = read(&package.component, "agent")?;
-    let text = String::from_utf8(read(&package.grant, "grant")?).map_err(|_| {
-        RunError(format!(
-            "{}: the grant is not UTF-8; write it as a TOML text",
-            show(&package.grant)
-        ))
-    })?;
-    let grant =
-        Grant::parse(&text).map_err(|why| RunError(format!("{}: {why}", show(&package.grant))))?;
+    let mut package = Package::find(&options)?;
+    let (name, text) = (&package.grant_name, &package.grant);
+    let grant = Grant::parse(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
     let grant = Arc::new(grant);
     for notice in grant.warnings() {
-        (options.warn)(&Warning { file: &package.grant, text: &text, notice });
+        (options.warn)(&Warning { file: name, text, notice });
     }
-    let soul = package.soul()?;
-    let texts: Vec<&str> = soul.as_deref().into_iter().collect();
-    let digests = [digest(&bytes), digest(text.as_bytes())];
-    let (engine, program) = load(engine, bytes, LIMIT)
-        .map_err(|why| RunError(format!("{}: {why}", show(&package.component))))?;
+    let digests = [digest(&package.component), digest(text.as_bytes())];
+    let texts: Vec<&str> = package.soul.as_deref().into_iter().collect();
+    let (engine, program) = load(engine, take(&mut package.component), LIMIT)
+        .map_err(|why| RunError(format!("{}: {why}", show(&package.name))))?;
 
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
@@ -216,7 +231,7 @@ where
         let _ = fs::remove_dir(&run_dir);
     })?;
     let session = options.session.take();
-    let mut keeper = keeper(&options, &package, &run_dir, digests, session.as_ref())?;
+    let mut keeper = keeper(&options, &run_dir, digests, session.as_ref())?;
     let disk = Arc::new(open(&options, &package, &run_dir)?);
     let labels = labels(&disk, &run_dir)?;
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
@@ -226,6 +241,11 @@ where
     let counts = Arc::new(Counts::default());
     let questions = Arc::new(Desk::default());
     let _control = answer(&options, &run_dir, Arc::clone(&counts), Arc::clone(&questions))?;
+    // Whoever takes rights back writes that down, then ends the runs that go on: of the
+    // two, one sees the other.
+    if let Agent::Installed(installed) = &options.agent {
+        still(installed, state_of(&run_dir))?;
+    }
     let human = human(&options, questions);
     let (counted, report) = (Arc::clone(&counts), Arc::clone(&options.report));
     let order = Order {
@@ -234,6 +254,7 @@ where
         session: session.map_or_else(Session::default, |kept| kept.session(&grant)),
         texts: &texts,
         grant: Arc::clone(&grant),
+        approval: package.approval.clone(),
         room: Room { journal: JOURNAL, memory: usize::MAX, held: HELD_BYTES },
         platform: Arc::clone(&disk),
         watch: Arc::new(move |crossing| {
@@ -312,58 +333,118 @@ async fn turns<E: Engine>(
     }
 }
 
-/// What makes an agent runnable, and nobody's to change while it runs.
+/// What makes an agent runnable.
 struct Package {
-    component: PathBuf,
-    grant: PathBuf,
-    /// The package's folder, where the agent came in one.
-    folder: Option<PathBuf>,
+    /// What its component is called.
+    name: PathBuf,
+    component: Vec<u8>,
+    /// What its grant is called.
+    grant_name: PathBuf,
+    grant: String,
+    /// What the package says of itself to its agent, if it does.
+    soul: Option<String>,
+    /// What nobody may change while it runs: files, and the package's folder.
+    own: Vec<PathBuf>,
+    approval: Option<Approval>,
 }
 
 impl Package {
     fn find(options: &Options) -> Result<Self, RunError> {
-        let folder = if options.agent.is_dir() {
-            let folder = fs::canonicalize(&options.agent);
-            Some(folder.map_err(|why| cannot("open the package", &options.agent, &why))?)
+        match &options.agent {
+            Agent::Path(path) => Self::at(path, options.grant.as_deref()),
+            Agent::Installed(installed) => Self::installed(installed, options.grant.as_deref()),
+        }
+    }
+
+    fn at(agent: &Path, grant: Option<&Path>) -> Result<Self, RunError> {
+        let folder = if agent.is_dir() {
+            let folder = fs::canonicalize(agent);
+            Some(folder.map_err(|why| cannot("open the package", agent, &why))?)
         } else {
             None
         };
-        let component = match &folder {
+        let name = match &folder {
             Some(folder) => {
                 let name = folder.file_name().map(PathBuf::from).unwrap_or_default();
                 folder.join(name.with_extension("wasm"))
             }
-            None => options.agent.clone(),
+            None => agent.to_path_buf(),
         };
         let beside = folder.as_ref().map(|folder| folder.join("grant.toml"));
-        let grant = options.grant.clone().or(beside).ok_or_else(|| {
+        let grant = grant.map(Path::to_path_buf).or(beside).ok_or_else(|| {
             RunError(
                 "no grant was given, and an agent without one may do nothing; add `--grant FILE`"
                     .to_owned(),
             )
         })?;
-        Ok(Self { component, grant, folder })
+        let soul = match folder.as_ref().map(|folder| folder.join("SOUL.md")) {
+            Some(path) if path.exists() => Some(soul(&path)?),
+            Some(_) | None => None,
+        };
+        Ok(Self {
+            component: read(&name, "agent")?,
+            grant: text(&grant, "grant")?,
+            soul,
+            own: [name.clone(), grant.clone()].into_iter().chain(folder).collect(),
+            name,
+            grant_name: grant,
+            approval: None,
+        })
     }
 
-    /// What the package says of itself to its agent, if it does.
-    fn soul(&self) -> Result<Option<String>, RunError> {
-        let Some(path) = self.folder.as_ref().map(|folder| folder.join("SOUL.md")) else {
-            return Ok(None);
+    /// What was approved, and of that what the caller's grant allows too.
+    fn installed(installed: &Installed, grant: Option<&Path>) -> Result<Self, RunError> {
+        let name = PathBuf::from(&installed.package.manifest.name);
+        let mut own = installed.own.clone();
+        let grant_of = match grant {
+            None => installed.text.clone(),
+            Some(path) => {
+                let caller = Authority::read(&text(path, "grant")?)
+                    .map_err(|why| RunError(format!("{}: {why}", show(path))))?;
+                own.push(path.to_path_buf());
+                installed.grant.meet(&caller).text()
+            }
         };
-        if !path.exists() {
-            return Ok(None);
-        }
-        let text = String::from_utf8(read(&path, "package's text")?).map_err(|_| {
-            RunError(format!("{}: it is not UTF-8; write it as a text", show(&path)))
-        })?;
-        if text.len() > SOUL_MAX {
-            return Err(RunError(format!(
-                "{}: it has more than {SOUL_MAX} bytes; say less to the agent",
-                show(&path)
-            )));
-        }
-        Ok(Some(text))
+        Ok(Self {
+            component: installed.package.component().to_vec(),
+            grant_name: grant.map_or_else(|| name.clone(), Path::to_path_buf),
+            grant: grant_of,
+            soul: installed.package.soul().map(ToOwned::to_owned),
+            own,
+            approval: Some(installed.approval()),
+            name,
+        })
     }
+}
+
+/// Whether what was approved when the run was ordered is approved now.
+fn still(installed: &Installed, state: &Path) -> Result<(), RunError> {
+    let told = |why: &dyn fmt::Display| RunError(why.to_string());
+    let store = Store::open(state).map_err(|why| told(&why))?;
+    let now = store.get(&installed.package.manifest.name).map_err(|why| told(&why))?;
+    if now.is_some_and(|now| now.approval() == installed.approval()) {
+        return Ok(());
+    }
+    Err(told(&"what the package may do was changed just now, so nothing was run; run it again"))
+}
+
+/// What a package says of itself to its agent.
+fn soul(path: &Path) -> Result<String, RunError> {
+    let soul = text(path, "package's text")?;
+    if soul.len() > SOUL_MAX {
+        return Err(RunError(format!(
+            "{}: it has more than {SOUL_MAX} bytes; say less to the agent",
+            show(path)
+        )));
+    }
+    Ok(soul)
+}
+
+/// Reads a text.
+fn text(path: &Path, what: &str) -> Result<String, RunError> {
+    String::from_utf8(read(path, what)?).map_err(|_| {
+        RunError(format!("{}: the {what} is not UTF-8; write it as a text", show(path)))
+    })
 }
 
 /// Bytes that a package's text for its agent may have.
@@ -431,10 +512,15 @@ fn answer(
     counts: Arc<Counts>,
     desk: Arc<Desk>,
 ) -> Result<Control, RunError> {
-    let (agent, task) = (options.agent.to_string_lossy().into_owned(), options.task.clone());
+    let (agent, task) = (options.agent.name(), options.task.clone());
     let cancelled = Arc::clone(&options.cancel);
     let asked = Arc::clone(&desk);
+    let package = match &options.agent {
+        Agent::Installed(installed) => Some(installed.package.manifest.name.clone()),
+        Agent::Path(_) => None,
+    };
     let status = move || Status {
+        package: package.clone(),
         agent: agent.clone(),
         task: task.clone(),
         calls: counts.calls.load(Ordering::Relaxed),
@@ -453,7 +539,6 @@ fn answer(
 /// Keeps what is said, and tells what is not as it was when it was said.
 fn keeper(
     options: &Options,
-    package: &Package,
     run_dir: &Path,
     [component, granted]: [String; 2],
     before: Option<&Kept>,
@@ -465,9 +550,12 @@ fn keeper(
         Ok(MountOption { host, ..mount.clone() })
     });
     let manner = Manner {
-        agent: find(&options.agent)?,
+        agent: match &options.agent {
+            Agent::Path(path) => Place::Path(find(path)?),
+            Agent::Installed(_) => Place::Installed(options.agent.name()),
+        },
         component,
-        grant: find(&package.grant)?,
+        grant: options.grant.as_deref().map(find).transpose()?,
         granted,
         mounts: mounts.collect::<Result<_, RunError>>()?,
     };
@@ -482,7 +570,7 @@ fn keeper(
 fn human(options: &Options, desk: Arc<Desk>) -> Human {
     Human {
         terminal: options.screen,
-        agent: options.agent.to_string_lossy().into_owned(),
+        agent: options.agent.name(),
         cancel: Arc::clone(&options.cancel),
         patience: options.patience,
         desk,
@@ -498,8 +586,8 @@ fn state_of(run_dir: &Path) -> &Path {
 /// Opens the folders, and hides from them what is Synapse's own.
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
-    let files = [state_of(run_dir), run_dir, &package.component, &package.grant];
-    for path in files.into_iter().chain(package.folder.as_deref()) {
+    let files = package.own.iter().map(PathBuf::as_path);
+    for path in [state_of(run_dir), run_dir].into_iter().chain(files) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(
             Identity::of(&file)
@@ -530,7 +618,7 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         .collect::<Result<_, RunError>>()?;
     let console = Console {
         terminal: options.screen,
-        agent: options.agent.to_string_lossy().into_owned(),
+        agent: options.agent.name(),
         cancel: Arc::clone(&options.cancel),
         patience: options.patience,
     };

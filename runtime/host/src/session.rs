@@ -38,15 +38,35 @@ use crate::run::MountOption;
 /// The name of a session's file in its run's directory.
 pub const FILE: &str = "session";
 
+/// How an agent is found again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A component, or a package's folder.
+    Path(PathBuf),
+    /// The name of an installed package.
+    Installed(String),
+}
+
+impl Place {
+    /// What a person calls it.
+    #[must_use]
+    pub fn name(&self) -> Cow<'_, str> {
+        match self {
+            Self::Path(path) => path.to_string_lossy(),
+            Self::Installed(name) => name.into(),
+        }
+    }
+}
+
 /// How a run was begun, so that another can go on with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manner {
-    /// The agent: a component, or a package's folder.
-    pub agent: PathBuf,
+    /// The agent.
+    pub agent: Place,
     /// SHA-256 of its component.
     pub component: String,
-    /// The grant's file.
-    pub grant: PathBuf,
+    /// The grant's file, if one was given.
+    pub grant: Option<PathBuf>,
     /// SHA-256 of the grant.
     pub granted: String,
     /// The folders.
@@ -224,10 +244,14 @@ impl Keeper {
             let host = path(&mount.host)?;
             Ok(json!({"host": host, "guest": mount.guest, "read_only": mount.read_only}))
         });
+        let (key, agent) = match &self.manner.agent {
+            Place::Path(agent) => (PATH, path(agent)?),
+            Place::Installed(name) => (PACKAGE, name.clone()),
+        };
         Ok(json!({
-            "agent": path(&self.manner.agent)?,
+            key: agent,
             "component": self.manner.component,
-            "grant": path(&self.manner.grant)?,
+            "grant": self.manner.grant.as_deref().map(path).transpose()?,
             "granted": self.manner.granted,
             "mounts": mounts.collect::<io::Result<Vec<Json>>>()?,
             "messages": messages,
@@ -323,9 +347,15 @@ fn parse(json: &Json) -> Option<Kept> {
         Some(Said { from, what })
     });
     let manner = Manner {
-        agent: text(json, "agent")?.into(),
+        agent: match text(json, PACKAGE) {
+            Some(name) => Place::Installed(name),
+            None => Place::Path(text(json, PATH)?.into()),
+        },
         component: text(json, "component")?,
-        grant: text(json, "grant")?.into(),
+        grant: match json.get("grant")? {
+            Json::Null => None,
+            file => Some(file.as_str()?.into()),
+        },
         granted: text(json, "granted")?,
         mounts: mounts.collect::<Option<_>>()?,
     };
@@ -435,6 +465,9 @@ fn hex(bytes: &[u8]) -> String {
 
 /// What is read and vouched for begins with this; another version has another.
 const FORMAT: &[u8] = b"synapse-session 1\n";
+/// What stands before an agent, by how it is found again.
+const PATH: &str = "agent";
+const PACKAGE: &str = "package";
 /// The key's name in the state folder, and that of the values' folder in a run's.
 const KEY: &str = "session.key";
 const VALUES: &str = "values";

@@ -62,6 +62,7 @@ impl Replay<'_> {
             session: Session::default(),
             texts: &[],
             grant: self.grant,
+            approval: None,
             room: ROOM,
             platform: Arc::new(world),
             watch: Arc::new(|_| {}),

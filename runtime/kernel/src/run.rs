@@ -48,6 +48,8 @@ pub struct Order<'a, P> {
     pub texts: &'a [&'a str],
     /// What the agent may do.
     pub grant: Arc<Grant>,
+    /// The approval that the grant is bounded by, where the agent came in a package.
+    pub approval: Option<Approval>,
     /// What the board has room for.
     pub room: Room,
     /// The board's devices.
@@ -56,6 +58,23 @@ pub struct Order<'a, P> {
     pub watch: Watch,
     /// Set by the board to end the turn.
     pub cancel: Arc<AtomicBool>,
+}
+
+/// What a human agreed to once, for an agent and all that came with it.
+///
+/// Texts are of letters, digits and the marks of digests and versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// The package's name.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// The digest of all its bytes.
+    pub digest: String,
+    /// The digest of the grant file that was agreed to.
+    pub grant: String,
+    /// When, in milliseconds since 1970.
+    pub approved: u64,
 }
 
 impl<P> fmt::Debug for Order<'_, P> {
@@ -103,9 +122,20 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
-        let Order { id, task: line, session, texts, grant, room, platform, watch, cancel } = order;
+        let Order {
+            id,
+            task: line,
+            session,
+            texts,
+            grant,
+            approval,
+            room,
+            platform,
+            watch,
+            cancel,
+        } = order;
         let mut log = Log::begin(sink, id)?;
-        let about = about(line, session.from.as_deref(), &grant);
+        let about = about(line, session.from.as_deref(), &grant, approval.as_ref());
         note(&mut log, &*platform, Kind::TaskStart, PROMPT, (0, Some(&about)))?;
         let log = Arc::new(Mutex::new(log));
         let limits = TurnLimits {
@@ -321,12 +351,19 @@ fn note<S: Sink>(
     log.note(&event, platform.now_ms())
 }
 
-/// What the start record says of the task: its line, cut, its grant, and the run
-/// that it goes on from.
-fn about(line: &str, from: Option<&str>, grant: &Grant) -> String {
+/// What the start record says of the task: its line, cut, its grant with what that is
+/// bounded by, and the run that it goes on from.
+fn about(line: &str, from: Option<&str>, grant: &Grant, approval: Option<&Approval>) -> String {
+    let approval = approval.map(|Approval { package, version, digest, grant, approved }| {
+        let texts =
+            [("package", package), ("version", version), ("digest", digest), ("grant", grant)];
+        let texts = texts.map(|(key, text)| format!("\"{key}\":\"{}\",", cut(text, NAME)));
+        format!("\"approval\":{{{}\"approved\":{approved}}},", texts.concat())
+    });
     let from = from.map(|from| format!("\"from\":\"{}\",", cut(from, NAME)));
-    let (from, line) = (from.unwrap_or_default(), cut(line, LINE));
-    format!("{{{from}\"grant\":{},\"task\":\"{line}\"}}", grant.summary())
+    let (approval, from) = (approval.unwrap_or_default(), from.unwrap_or_default());
+    let (grant, line) = (grant.summary(), cut(line, LINE));
+    format!("{{{approval}{from}\"grant\":{grant},\"task\":\"{line}\"}}")
 }
 
 /// So much of a line as a record keeps, escaped.
@@ -339,11 +376,11 @@ fn cut(line: &str, most: usize) -> String {
 
 /// Characters of a task line that the start record keeps.
 const LINE: usize = 1000;
-/// Characters of a run's name that it keeps.
-const NAME: usize = 64;
+/// Characters that it keeps of a run's name, and of each text of an approval.
+const NAME: usize = 72;
 
-// A character takes six bytes at most, the record's own fields less than 256.
-const _: () = assert!(SUMMARY_MAX + 6 * (LINE + NAME) + 256 <= limits::RECORD);
+// A character takes six bytes at most, the record's own fields and keys less than 384.
+const _: () = assert!(SUMMARY_MAX + 6 * (LINE + 5 * NAME) + 384 <= limits::RECORD);
 
 #[cfg(test)]
 mod tests {
@@ -357,7 +394,7 @@ mod tests {
     #[test]
     fn start_record_keeps_the_line_cut_and_the_run_before() {
         let grant = Grant::parse(GRANT).unwrap();
-        let about = about(&"é".repeat(2000), Some("before"), &grant);
+        let about = about(&"é".repeat(2000), Some("before"), &grant, None);
         assert!(about.starts_with("{\"from\":\"before\",\"grant\":{"));
         assert!(about.ends_with(&format!(",\"task\":\"{}\"}}", "é".repeat(1000))));
     }

@@ -9,7 +9,8 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
         "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
-        "bench", "sessions", "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
+        "package", "install", "upgrade", "list", "show", "revoke", "remove", "bench", "sessions",
+        "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
@@ -38,6 +39,18 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["cancel", "--help"],
         &["confirm", "--help"],
         &["gc", "--help"],
+        &["package", "build", "--help"],
+        &["package", "inspect", "--help"],
+        &["package", "grant", "--help"],
+        &["package", "sign", "--help"],
+        &["package", "verify", "--help"],
+        &["package", "keygen", "--help"],
+        &["install", "--help"],
+        &["upgrade", "--help"],
+        &["list", "--help"],
+        &["show", "--help"],
+        &["revoke", "--help"],
+        &["remove", "--help"],
     ] {
         let help = synapse(dir.path(), arguments);
         assert_eq!(help.status.code(), Some(0));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spin::Mutex;
 use synapse_boundary::Integrity;
-use synapse_host::session::{Keeper, Kept, Manner, SessionError};
+use synapse_host::session::{Keeper, Kept, Manner, Place, SessionError};
 use synapse_kernel::engine::{Ended, Trap};
 use synapse_kernel::grant::Grant;
 use synapse_kernel::record::{Durability, Kind, Sink, SinkFailed};
@@ -88,6 +88,7 @@ fn begin(grant: &str, session: Session, line: &str) -> (Run<Memory, Tape>, Arc<M
         session,
         texts: &[],
         grant: Arc::new(Grant::parse(grant).unwrap()),
+        approval: None,
         room: Room { journal: 1 << 20, memory: 1 << 20, held: HELD_BYTES },
         platform: Arc::clone(&files),
         watch: Arc::new(|_| {}),
@@ -131,9 +132,9 @@ fn i6_a_session_keeps_its_labels_for_another_run<E: Under>() {
     let dir = state.path().join("runs/first");
     std::fs::create_dir_all(&dir).unwrap();
     let manner = Manner {
-        agent: "/agent".into(),
+        agent: Place::Installed("agent".to_owned()),
         component: String::new(),
-        grant: "/grant".into(),
+        grant: None,
         granted: String::new(),
         mounts: Vec::new(),
     };

@@ -51,6 +51,7 @@ fn ends(code: u32) -> Vec<(Kind, u8, u16, String)> {
         session: Session::default(),
         texts: &[],
         grant: Arc::new(Grant::parse("version = 1\nprimitives = [\"clock_read\"]\n").unwrap()),
+        approval: None,
         room: Room { journal: 0, memory: 1 << 20, held: 1 << 20 },
         platform: Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap()),
         watch: Arc::new(|_| {}),

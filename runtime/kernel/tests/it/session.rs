@@ -105,6 +105,7 @@ impl World {
             session: Session::default(),
             texts: &["be brief"],
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
+            approval: None,
             room: Room { journal: 1 << 20, memory: 1 << 20, held: 64 << 20 },
             platform: Arc::clone(&files),
             watch: Arc::new(|_| {}),

@@ -1,0 +1,187 @@
+//! `synapse package`: making, reading, signing and checking packages' files
+//!
+//! # Not here
+//! What a package is (`synapse_host::package`). Installing one (`install`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use synapse_host::package::{self, Secret, write_new};
+use synapse_host::render;
+
+use crate::output;
+
+/// Makes, shows, signs and checks packages: an agent in one file, with what it
+/// asks for.
+#[derive(clap::Args)]
+pub(crate) struct Package {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Make the package of a folder: its manifest.toml and NAME.wasm, and of
+    /// SOUL.md, README.md, LICENSE files and docs what there is.
+    ///
+    /// The same folder gives the same bytes. Build the component first, with
+    /// `synapse build`.
+    ///
+    /// Exit codes: 0 made, 1 failed, 2 the command line is wrong.
+    Build {
+        /// The folder.
+        folder: PathBuf,
+        /// File to write; by default NAME-VERSION.synapse.
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Show what is in a package and what it asks for; nothing is installed.
+    ///
+    /// Exit codes: 0 shown, 1 no package or unreadable, 2 the command line is
+    /// wrong.
+    Inspect {
+        /// A package's file or folder.
+        package: PathBuf,
+    },
+    /// Print the grant file that a package asks for.
+    ///
+    /// Exit codes: 0 printed, 1 no package or unreadable, 2 the command line is
+    /// wrong.
+    Grant {
+        /// A package's file or folder.
+        package: PathBuf,
+    },
+    /// Sign a package's file, in the place of whoever signed it before.
+    ///
+    /// Exit codes: 0 signed, 1 failed, 2 the command line is wrong.
+    Sign {
+        /// The file.
+        package: PathBuf,
+        /// The file that `synapse package keygen` wrote.
+        #[arg(long, value_name = "FILE")]
+        key: PathBuf,
+    },
+    /// Check that a package's file is whole, and who signed it.
+    ///
+    /// Exit codes: 0 it is whole and signed, 1 it is not, 2 the command line is
+    /// wrong.
+    Verify {
+        /// The file.
+        package: PathBuf,
+        /// The key that is to have signed it, as ed25519:…
+        #[arg(long)]
+        key: Option<String>,
+    },
+    /// Make a publisher's key, and print its public half.
+    ///
+    /// Whoever has the file can sign as you. Keep it, and a copy elsewhere.
+    ///
+    /// Exit codes: 0 made, 1 failed, 2 the command line is wrong.
+    Keygen {
+        /// The file to write; it must not exist.
+        file: PathBuf,
+    },
+}
+
+impl Package {
+    /// Does what was asked.
+    pub(crate) fn run(self) -> Result<ExitCode, String> {
+        let told = match self.action {
+            Action::Build { folder, output } => {
+                let made = open(&folder)?;
+                let output = output.unwrap_or_else(|| made.file_name().into());
+                let bytes = made.write();
+                write_new(&output, &bytes).map_err(|why| why.to_string())?;
+                format!("{}: {} bytes, {}", shown(&output), bytes.len(), made.digest())
+            }
+            Action::Inspect { package } => inspect(&open(&package)?)?,
+            Action::Grant { package } => {
+                open(&package)?.manifest.request.text().trim_end().to_owned()
+            }
+            Action::Sign { package: path, key } => {
+                let secret = Secret::read(&key).map_err(|why| why.to_string())?;
+                let mut made = file(&path)?;
+                made.sign(&secret);
+                write_new(&path, &made.write()).map_err(|why| why.to_string())?;
+                format!("{}: {}, signed by {}", shown(&path), made.digest(), secret.key())
+            }
+            Action::Verify { package, key } => {
+                let made = file(&package)?;
+                let signer = made.signer().map_err(|why| why.to_string())?.ok_or_else(|| {
+                    format!(
+                        "{}: it is whole, {}, and not signed\nnobody vouches for it; ask its \
+                         publisher for a signed one",
+                        shown(&package),
+                        made.digest()
+                    )
+                })?;
+                if let Some(key) = key.filter(|key| *key != signer.to_string()) {
+                    return Err(format!(
+                        "{}: it is signed by {signer}, not by {}\ncompare the key with what its \
+                         publisher says",
+                        shown(&package),
+                        render::line(key, 100)
+                    ));
+                }
+                format!("{}: whole, {}, signed by {signer}", shown(&package), made.digest())
+            }
+            Action::Keygen { file } => {
+                let secret = Secret::create(&file).map_err(|why| why.to_string())?;
+                format!("{}", secret.key())
+            }
+        };
+        match output::say(&told) {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(why) => output::told(&why).map_or(Ok(ExitCode::SUCCESS), Err),
+        }
+    }
+}
+
+fn inspect(made: &package::Package) -> Result<String, String> {
+    let signer = match made.signer().map_err(|why| why.to_string())? {
+        Some(key) => format!("by {key}"),
+        None => "none".to_owned(),
+    };
+    let manifest = &made.manifest;
+    let mut told = format!(
+        "{} {}, by {}\n{}digest: {}\nsignature: {signer}\nlicence: {}\n\nfiles:\n  manifest.toml, {} bytes\n",
+        render::escape(&manifest.name),
+        manifest.version,
+        render::escape(&manifest.publisher),
+        render::block(&manifest.description),
+        made.digest(),
+        render::escape(&manifest.licence),
+        made.manifest_text().len(),
+    );
+    for (name, size) in made.files() {
+        told.push_str(&format!("  {}, {size} bytes\n", render::escape(name)));
+    }
+    told.push_str("\nasks for, as a grant file:\n");
+    told.push_str(&render::block(manifest.request.text()));
+    if let Some(soul) = made.soul() {
+        told.push_str("\nsays to its agent (SOUL.md):\n");
+        told.push_str(&render::block(soul));
+    }
+    Ok(told.trim_end().to_owned())
+}
+
+/// The package at this path.
+pub(crate) fn open(path: &Path) -> Result<package::Package, String> {
+    package::open(path).map_err(|why| why.to_string())
+}
+
+/// The package of a file; a folder has no signature.
+fn file(path: &Path) -> Result<package::Package, String> {
+    if fs::metadata(path).is_ok_and(|found| found.is_dir()) {
+        return Err(format!(
+            "{}: it is a folder, and a package's file is signed\nmake it with `synapse package build`",
+            shown(path)
+        ));
+    }
+    open(path)
+}
+
+/// A path for people.
+pub(crate) fn shown(path: &Path) -> String {
+    render::line(path.as_os_str().as_encoded_bytes(), 200)
+}

@@ -1,0 +1,85 @@
+//! SHA-256 of bytes, as registries and people write it
+//!
+//! # Not here
+//! Which bytes are meant (`layout`, `store`).
+
+use core::fmt;
+
+use ring::digest::{SHA256, digest};
+
+/// A SHA-256.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// That of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        let mut out = [0; 32];
+        for (place, byte) in out.iter_mut().zip(digest(&SHA256, bytes).as_ref()) {
+            *place = *byte;
+        }
+        Self(out)
+    }
+
+    /// Reads `sha256:` and 64 lower-case hex digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        unhex(text.strip_prefix("sha256:")?).map(Self)
+    }
+
+    /// The digits alone.
+    #[must_use]
+    pub fn digits(&self) -> String {
+        hex(&self.0)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.digits())
+    }
+}
+
+/// Bytes as lower-case hex.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .filter_map(|half| char::from_digit(half.into(), 16))
+        .collect()
+}
+
+/// Bytes that are written as lower-case hex.
+pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    let mut out = [0; N];
+    for (place, [high, low]) in out.iter_mut().zip(pairs) {
+        *place = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Digest;
+
+    #[test]
+    fn it_has_one_spelling() {
+        let digest = Digest::of(b"");
+        let text = digest.to_string();
+        assert!(text.starts_with("sha256:e3b0c44298fc1c149afbf4c8996fb924"), "{text}");
+        assert_eq!(Digest::parse(&text), Some(digest));
+        assert_eq!(Digest::parse(&text.to_uppercase()), None);
+        assert_eq!(Digest::parse(text.trim_end_matches(|_| true)), None);
+        assert_eq!(Digest::parse(&format!("{text}0")), None);
+    }
+}
