@@ -209,11 +209,11 @@ impl Question {
         let now = clock::passed();
         self.until.get_or_insert(now.saturating_add(PATIENCE));
         serial::show(&self.pages.pop_front().unwrap_or_default());
-        self.stage = if !self.pages.is_empty() {
+        self.stage = if self.pages.is_empty() {
+            Stage::Quiet(now.saturating_add(LEAST))
+        } else {
             serial::show("Enter shows the next page, anything else is a no: ");
             Stage::Page
-        } else {
-            Stage::Quiet(now.saturating_add(LEAST))
         };
     }
 
