@@ -70,6 +70,11 @@ struct Resume {
     /// The name of a run, its directory, or `latest`.
     run: PathBuf,
 
+    /// Go on from the end of the turn of this line, the first being 1, and leave out what
+    /// came later; the run itself stays as it is.
+    #[arg(long, value_name = "LINE", value_parser = clap::value_parser!(u32).range(1..))]
+    after: Option<u32>,
+
     /// Its next line.
     #[arg(default_value = "", required_unless_present = "lines")]
     line: String,
@@ -85,8 +90,17 @@ impl Sessions {
             Command::List(List { json }) => list(json),
             Command::Show(Show { run, json }) => show(&load(&find(run)?)?, json),
             Command::Resume(resume) => {
-                let Resume { run, line, mut manner } = *resume;
-                let kept = load(&find(run)?)?;
+                let Resume { run, after, line, mut manner } = *resume;
+                let mut kept = load(&find(run)?)?;
+                if let Some(after) = after {
+                    let (all, lines) = (typed(&kept).len(), after.try_into().unwrap_or(usize::MAX));
+                    kept = kept.cut(lines).ok_or_else(|| {
+                        format!(
+                            "the run has no line {after}, but {all}; `synapse sessions show` shows \
+                             them"
+                        )
+                    })?;
+                }
                 if manner.dirs.is_empty() {
                     manner.dirs.clone_from(&kept.manner.mounts);
                 }

@@ -300,6 +300,24 @@ impl Kept {
         Ok(kept)
     }
 
+    /// Leaves out what came after so many typed lines, so that another run can go on
+    /// from there; nothing, if there were fewer. What stays keeps its label and number.
+    #[must_use]
+    pub fn cut(mut self, lines: usize) -> Option<Self> {
+        let (mut typed, human) = (0_usize, |said: &Said| said.from == Author::Human);
+        let next = self.messages.iter().position(|said| {
+            typed += usize::from(human(said));
+            typed > lines
+        });
+        let later = self.messages.split_off(next.unwrap_or(self.messages.len()));
+        let first = later.iter().find_map(|said| match said.what {
+            What::Held(number) => usize::try_from(number).ok()?.checked_sub(1),
+            What::Clear(..) => None,
+        });
+        self.values.truncate(first.unwrap_or(self.values.len()));
+        (typed >= lines).then_some(self)
+    }
+
     /// What a run under this grant goes on with.
     #[must_use]
     pub fn session(self, grant: &Grant) -> Session {

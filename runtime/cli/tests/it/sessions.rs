@@ -82,6 +82,19 @@ fn each_line_gives_leave_for_what_it_names_and_no_earlier_one_does() {
     let before = runs(root)[3].file_name().unwrap().to_str().unwrap().to_owned();
     let log = out(&synapse(&root.join("state"), &["audit", "show", "latest"]));
     assert!(log.contains(&before), "the start names the run before:\n{log}");
+
+    // What came after a line is left out; what stays keeps its labels and numbers.
+    let before = out(&within(root, &["sessions", "show", "latest"]));
+    let fork = |after| ["sessions", "resume", "latest", "delete a", "--after", after, "--json"];
+    assert_eq!(codes(root, &fork("2")), [0; 4]);
+    let forked = out(&within(root, &["sessions", "show", "latest"]));
+    let [before, forked] = [&before, &forked].map(|shown| shown.split_inclusive("human, user"));
+    let [before, forked]: [Vec<&str>; 2] = [before.collect(), forked.collect()];
+    assert_eq!((before.len(), forked.len()), (6, 4));
+    assert_eq!(before[..3], forked[..3]);
+    assert!(forked[2].contains("held value 3, ingested") && forked[3].contains("held value 5"));
+    let none = within(root, &fork("4"));
+    assert!(err(&none).contains("no line 4, but 3"), "{}", err(&none));
 }
 
 #[test]
