@@ -135,6 +135,14 @@ class Suite:
             self.shapes.append("www" + shape[3:] if key.startswith("www.") else shape)
         return "{%d%s}" % (self.words[key], flag or "")
 
+    def relate(self):
+        """Says which words begin with another one."""
+        for key, number_of in self.words.items():
+            start = [other for other in self.words if key.startswith(other + "_")]
+            if start:
+                rest = self.shapes[number_of][len(start[0]):]
+                self.shapes[number_of] = "{%d}%s" % (self.words[start[0]], rest)
+
     def template(self, text):
         out = []
         for token in text.split():
@@ -315,6 +323,7 @@ def table(suites):
         # Last, when all words that are arguments are known.
         for entry, task in zip(tasks, (published["tasks"][entry["id"]] for entry in tasks)):
             entry["prompt"] = suite.prompt(task["prompt"])
+        suite.relate()
         out["suites"][name] = {"words": suite.shapes, "tasks": tasks, "attacks": attacks}
     return out
 
@@ -381,9 +390,10 @@ def bare(value):
                         fixed.get("select", {}).pop("records", None)
         text, order = json.dumps([suite["tasks"], suite["attacks"]]), {}
         text = re.sub(r"\{(\d+)([cu]?)\}", lambda word: "{%s%s}" % (
-            order.setdefault(word[1], suite["words"][int(word[1])]), word[2]), text)
+            order.setdefault(word[1], len(order)), word[2]), text)
+        shapes = [re.sub(r"\{(\d+)\}", lambda word: suite["words"][int(word[1])], suite["words"][int(word)]) for word in order]
         suite.clear()
-        suite["all"] = json.loads(text)
+        suite["all"] = [json.loads(text), shapes]
     return value
 
 

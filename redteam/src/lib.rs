@@ -16,9 +16,12 @@
 mod case;
 mod order;
 mod play;
+mod public;
 mod report;
 mod trial;
 
 pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, work};
+pub use public::Category;
+pub use public::dojo::{Bench, End, Job, Met, agentdojo};
 pub use report::{Counts, Progress, Report, run};
 pub use trial::{Outcome, Trial};

@@ -37,6 +37,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) task: &'a str,
     pub(crate) grant: Arc<Grant>,
     pub(crate) files: Vec<(&'a str, &'a [u8])>,
+    /// What connectors answer, by what they are given.
+    pub(crate) replies: &'a [(String, String)],
     pub(crate) sentences: Vec<&'a str>,
 }
 
@@ -155,6 +157,7 @@ mod tests {
             task: "#script:00000001",
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             files: Vec::new(),
+            replies: &[],
             sentences: vec![
                 clock,
                 "",

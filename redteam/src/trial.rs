@@ -126,7 +126,7 @@ fn work(stage: &Stage, case: &Case) -> Result<Outcome, String> {
 fn play(stage: &Stage, case: &Case, orders: &[Vec<From>]) -> Result<Vec<Played>, String> {
     let grant = Arc::new(case.grant().map_err(|why| why.why)?);
     let files = case.files.iter().map(|(path, text)| (&**path, text.as_bytes())).collect();
-    let scene = Scene { task: &case.task, grant, files, sentences: Vec::new() };
+    let scene = Scene { task: &case.task, grant, files, replies: &[], sentences: Vec::new() };
     let step = |from: &From| match from {
         From::User(index) => case.user.get(*index),
         From::Attack(index) => case.attack.get(*index),
