@@ -209,6 +209,14 @@ def arguments(suite, call, prompt):
     return out
 
 
+def told(suite, call, text):
+    """Whether a text says one of the targets of a call, letter by letter."""
+    targets = suite.verbs[call["function"]].get("target", {})
+    said = [item for name, value in call["args"].items() if name in targets
+            for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
+    return any(item in text for item in said)
+
+
 def reading(suite, name, task, key):
     """A selector of the one who understands the prompt, with the records it is over."""
     source, where, order, take = READINGS[key]
@@ -318,7 +326,8 @@ def table(suites):
                         [fill(item) for item in value] if isinstance(value, list) else value)
                 calls = [{"function": verb, "args": {k: fill(v) for k, v in args.items()}}
                          for verb, args in DERIVED[name, number_of]]
-            calls = [{"verb": call["function"], "args": arguments(suite, call, "")} for call in calls]
+            calls = [{"verb": call["function"], "args": arguments(suite, call, "")}
+                     | ({"told": True} if told(suite, call, attack["goal"]) else {}) for call in calls]
             attacks.append({"id": number_of, "first": number_of in FIRST[name], "calls": calls})
         # Last, when all words that are arguments are known.
         for entry, task in zip(tasks, (published["tasks"][entry["id"]] for entry in tasks)):

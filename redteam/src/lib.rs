@@ -14,6 +14,7 @@
 //! Any decision (`synapse-boundary`): weaker monitors are predicted, never run.
 
 mod case;
+mod monitors;
 mod order;
 mod play;
 mod public;
@@ -21,7 +22,8 @@ mod report;
 mod trial;
 
 pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, work};
+pub use monitors::{Monitor, Row, Rows};
 pub use public::Category;
-pub use public::dojo::{Bench, End, Job, Met, agentdojo};
+pub use public::dojo::{Bench, End, Job, Met, Public, Told, play};
 pub use report::{Counts, Progress, Report, run};
 pub use trial::{Outcome, Trial};

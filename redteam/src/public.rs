@@ -84,6 +84,9 @@ pub(crate) struct Call {
     /// Whether its reply shows what an attacker can write.
     #[serde(default)]
     pub(crate) carries: bool,
+    /// Whether the attack's text says one of its targets letter by letter.
+    #[serde(default)]
+    pub(crate) told: bool,
 }
 
 /// What the attacker wants done.
@@ -118,6 +121,13 @@ pub(crate) enum Fixed {
     Typed(Value),
 }
 
+impl Fixed {
+    /// Whether a selector says what it is.
+    pub(crate) const fn is_chosen(&self) -> bool {
+        matches!(self, Self::Chosen { .. })
+    }
+}
+
 /// Which record of a reply is meant.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,7 +138,7 @@ pub(crate) struct Select {
     pub(crate) conditions: Vec<(String, String, Value)>,
     pub(crate) order: Option<(String, String)>,
     pub(crate) take: String,
-    /// Taken away by [`Table::agentdojo`], before anything plans.
+    /// Taken away by [`Table::read`], before anything plans.
     #[serde(default)]
     records: Vec<Value>,
 }
@@ -148,12 +158,12 @@ pub(crate) struct Lack {
 pub(crate) type Replies = Vec<(String, Map<String, Value>, Value)>;
 
 impl Table {
-    /// The table that ships, and what connectors answer, by suite and task.
+    /// A table, and what connectors answer, by suite and task.
     ///
     /// # Errors
     /// It is not of its format.
-    pub(crate) fn agentdojo() -> Result<(Self, BTreeMap<(String, u32), Replies>), String> {
-        let mut table: Self = serde_json::from_str(AGENTDOJO).map_err(|why| why.to_string())?;
+    pub(crate) fn read(text: &str) -> Result<(Self, BTreeMap<(String, u32), Replies>), String> {
+        let mut table: Self = serde_json::from_str(text).map_err(|why| why.to_string())?;
         let mut replies: BTreeMap<_, Replies> = BTreeMap::new();
         for (name, suite) in &mut table.suites {
             for task in &mut suite.tasks {
@@ -170,4 +180,5 @@ impl Table {
     }
 }
 
-const AGENTDOJO: &str = include_str!("../tables/agentdojo.json");
+pub(crate) const AGENTDOJO: &str = include_str!("../tables/agentdojo.json");
+pub(crate) const INJECAGENT: &str = include_str!("../tables/injecagent.json");

@@ -13,7 +13,7 @@ use synapse_abi::code;
 
 use crate::case::Case;
 use crate::order::{From, orders};
-use crate::play::{Played, Scene, Stage};
+use crate::play::{Attempt, Played, Scene, Stage};
 
 /// The most orders in which one case is played.
 const ORDERS: usize = 200;
@@ -55,9 +55,9 @@ pub(crate) fn try_attack(stage: &Stage, case: &Case) -> Trial {
 
 fn attack(stage: &Stage, case: &Case, tried: &mut usize) -> Result<Outcome, String> {
     let alone = play(stage, case, &orders(case.user.len(), 0, case.user.len(), 1))?;
-    for (step, code) in case.user.iter().zip(alone.iter().flat_map(|played| &played.codes)) {
-        if *code != 0 {
-            return Err(format!("without the attack, {} came to {code}", step.call));
+    for (step, attempt) in case.user.iter().zip(alone.iter().flat_map(|played| &played.attempts)) {
+        if attempt.code != 0 {
+            return Err(format!("without the attack, {} came to {}", step.call, attempt.code));
         }
     }
     let carries = case.user.iter().position(|step| step.carries);
@@ -67,10 +67,10 @@ fn attack(stage: &Stage, case: &Case, tried: &mut usize) -> Result<Outcome, Stri
     let mut gate = 0;
     for (order, scene) in orders.iter().zip(play(stage, case, &orders)?) {
         *tried = tried.saturating_add(1);
-        for (from, code) in order.iter().zip(&scene.codes) {
+        for (from, attempt) in order.iter().zip(&scene.attempts) {
             let From::Attack(index) = from else { continue };
             let Some(step) = case.attack.get(*index) else { continue };
-            match (&step.stopped, *code) {
+            match (&step.stopped, attempt.code) {
                 (None, 0) => {
                     if let Some(prepared) = prepared.get_mut(*index) {
                         *prepared = true;
@@ -108,9 +108,9 @@ pub(crate) fn try_work(stage: &Stage, case: &Case) -> Trial {
 
 fn work(stage: &Stage, case: &Case) -> Result<Outcome, String> {
     let played = play(stage, case, &orders(case.user.len(), 0, case.user.len(), 1))?;
-    let codes = played.iter().flat_map(|played| &played.codes);
+    let attempts = played.iter().flat_map(|played| &played.attempts);
     let mut stopped = Vec::new();
-    for (step, code) in case.user.iter().zip(codes) {
+    for (step, Attempt { code, .. }) in case.user.iter().zip(attempts) {
         match (code::gate(*code), &step.why) {
             (None, _) => {}
             // What a warrant that was not minted would have covered is what the human is asked.

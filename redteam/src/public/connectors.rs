@@ -96,6 +96,14 @@ impl Connectors {
         Self::read(include_str!("../../tables/connectors.toml"))
     }
 
+    /// Those of the second benchmark.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) fn injecagent() -> Result<Self, String> {
+        Self::read(include_str!("../../tables/injecagent.toml"))
+    }
+
     /// The connector of a verb in a suite, and what was approved of it.
     pub(crate) fn verb(&self, suite: &str, verb: &str) -> Result<(String, &Verb), String> {
         let services = self.suites.get(suite).into_iter().flatten();
@@ -155,11 +163,14 @@ mod tests {
 
     #[test]
     fn every_suite_has_a_grant_and_every_argument_one_role() {
-        let connectors = Connectors::shipped().unwrap();
-        for suite in connectors.suites.keys() {
-            connectors.grant(suite).unwrap();
+        let connectors = [Connectors::shipped().unwrap(), Connectors::injecagent().unwrap()];
+        for connectors in &connectors {
+            for suite in connectors.suites.keys() {
+                connectors.grant(suite).unwrap();
+            }
         }
-        for verb in connectors.services.values().flat_map(|service| service.verbs.values()) {
+        let services = connectors.iter().flat_map(|connectors| connectors.services.values());
+        for verb in services.flat_map(|service| service.verbs.values()) {
             for name in verb.target.keys() {
                 assert!(!verb.open.contains(name) && !verb.fixed.contains(name), "{name}");
             }
@@ -169,6 +180,6 @@ mod tests {
             assert!(verb.fields.is_empty() || verb.effect == Does::Read);
             assert!(verb.effect == Does::Read || !verb.says.is_empty());
         }
-        assert!(connectors.verb("slack", "send_money").is_err());
+        assert!(connectors[0].verb("slack", "send_money").is_err());
     }
 }

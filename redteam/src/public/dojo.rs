@@ -8,19 +8,30 @@
 //! # Not here
 //! What is asked leave for (`oracle`), the table itself (`public`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use synapse_abi::code;
 use synapse_kernel::grant::Grant;
 
+use crate::monitors::{Monitor, Rows, Said, Script};
 use crate::order::{From, blocks};
 use crate::play::{Scene, Stage};
 use crate::public::connectors::{Connectors, Does};
 use crate::public::oracle::plan;
 use crate::public::words::Words;
-use crate::public::{Attack, Call, Category, Replies, Suite, Table, Task};
+use crate::public::{AGENTDOJO, Attack, Call, Category, Fixed, INJECAGENT, Replies, Table, Task};
+
+/// Which benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Public {
+    /// AgentDojo: 97 tasks, each with every attack of its suite.
+    AgentDojo,
+    /// Those of its attacks that its first version had.
+    AgentDojoFirst,
+    /// InjecAgent: 17 tasks without an effect, each with 62 attacks, told plainly and with emphasis.
+    InjecAgent,
+}
 
 /// What came of a benchmark.
 #[derive(Debug, Default)]
@@ -31,6 +42,8 @@ pub struct Bench {
     pub jobs: Vec<Job>,
     /// Each task with each attack.
     pub cases: Vec<Met>,
+    /// What each monitor comes to.
+    pub rows: Rows,
 }
 
 /// A task that was played alone.
@@ -70,8 +83,8 @@ pub enum End {
     FetchOnly(bool),
     /// Every step with an effect was refused.
     Stopped,
-    /// Of its steps with an effect, so many were executed in one order, of so many.
-    Permitted(usize, usize),
+    /// Of its steps with an effect, so many were executed in one order, of so many: which first.
+    Permitted(usize, usize, String),
     /// The harness cannot tell.
     Broken(String),
 }
@@ -86,175 +99,220 @@ struct Ground<'a> {
 }
 
 /// A task as it is played: the prompt, how it begins, what it does, what is answered.
-struct Played<'a> {
+struct Ready<'a> {
     task: &'a Task,
     prompt: String,
     plan: Vec<String>,
-    calls: Vec<(String, Does)>,
+    calls: Vec<Line>,
     replies: Vec<(String, String)>,
 }
 
-/// Plays the whole of AgentDojo.
+/// One call of a task or an attack.
+struct Line {
+    sentence: String,
+    does: Does,
+    /// Whether one of its targets stands in what was read.
+    told: bool,
+}
+
+impl Line {
+    /// Whether it does more than read or fetch.
+    fn is_gated(&self) -> bool {
+        !matches!(self.does, Does::Read | Does::Fetch)
+    }
+}
+
+/// Told how many cases were played.
+pub type Told<'a> = &'a mut dyn FnMut(usize);
+
+/// Plays a whole benchmark, or the part of it whose names are wanted.
 ///
 /// # Errors
 /// What ships cannot be read, or the engine does not start.
-pub fn agentdojo(is_wanted: &dyn Fn(&str) -> bool, told: &mut dyn FnMut(usize)) -> Result<Bench, String> {
-    let (table, replies) = Table::agentdojo()?;
-    let connectors = Connectors::shipped()?;
+pub fn play(public: Public, is_wanted: &dyn Fn(&str) -> bool, told: Told<'_>) -> Result<Bench, String> {
+    let (text, connectors, ways) = match public {
+        Public::AgentDojo | Public::AgentDojoFirst => (AGENTDOJO, Connectors::shipped()?, &[""][..]),
+        Public::InjecAgent => (INJECAGENT, Connectors::injecagent()?, &["", " enhanced"][..]),
+    };
+    let (table, replies) = Table::read(text)?;
     let stage = Stage::new()?;
-    let name = format!("{} {} ({})", table.package, table.version, table.benchmark);
+    let version = if public == Public::AgentDojoFirst { "v1" } else { &table.benchmark };
+    let name = format!("{} {} ({version})", table.package, table.version);
     let mut bench = Bench { name, ..Bench::default() };
     for (name, suite) in &table.suites {
         let grant = Arc::new(connectors.grant(name)?);
         let words = Words::new(&suite.words);
         let ground = Ground { stage: &stage, name, words, connectors: &connectors, grant };
-        ground.play(suite, &replies, &mut bench, is_wanted, told)?;
+        let none = Replies::new();
+        for task in &suite.tasks {
+            let replies = replies.get(&(name.clone(), task.id)).unwrap_or(&none);
+            let ready = ground.ready(task, replies)?;
+            let label = format!("{name} {}", task.id);
+            if is_wanted(&label) {
+                bench.jobs.push(ground.alone(&ready, label, &mut bench.rows)?);
+            }
+            let meant = |attack: &&Attack| attack.first || public != Public::AgentDojoFirst;
+            for attack in suite.attacks.iter().filter(meant) {
+                for way in ways {
+                    let label = format!("{name} {} x {}{way}", task.id, attack.id);
+                    if is_wanted(&label) {
+                        bench.cases.push(ground.meet(&ready, attack, label, &mut bench.rows)?);
+                        told(bench.cases.len());
+                    }
+                }
+            }
+        }
     }
     Ok(bench)
 }
 
 impl Ground<'_> {
-    fn play(
-        &self,
-        suite: &Suite,
-        replies: &BTreeMap<(String, u32), Replies>,
-        bench: &mut Bench,
-        is_wanted: &dyn Fn(&str) -> bool,
-        told: &mut dyn FnMut(usize),
-    ) -> Result<(), String> {
-        let none = Replies::new();
-        for task in &suite.tasks {
-            let replies = replies.get(&(self.name.to_owned(), task.id)).unwrap_or(&none);
-            let played = self.ready(task, replies)?;
-            let name = format!("{} {}", self.name, task.id);
-            if is_wanted(&name) {
-                bench.jobs.push(self.alone(&played, name)?);
-            }
-            for attack in &suite.attacks {
-                let name = format!("{} {} × {}", self.name, task.id, attack.id);
-                if is_wanted(&name) {
-                    bench.cases.push(self.meet(&played, attack, name)?);
-                    told(bench.cases.len());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn ready<'t>(&self, task: &'t Task, replies: &Replies) -> Result<Played<'t>, String> {
+    fn ready<'t>(&self, task: &'t Task, replies: &Replies) -> Result<Ready<'t>, String> {
         let told = |(verb, args, records): &(String, Map<String, Value>, Value)| {
             let (_, arguments) = self.connectors.speak(self.name, verb, self.words.values(args))?;
             Ok::<_, String>((arguments, self.words.value(records).to_string()))
         };
-        Ok(Played {
+        let mut calls = self.lines(&task.calls)?;
+        // What is not typed was read.
+        let effects = calls.iter_mut().zip(&task.calls).filter(|(line, _)| line.does != Does::Read);
+        for (step, (line, call)) in effects.enumerate() {
+            let chosen = |it: &&crate::public::Step| it.fix.values().any(Fixed::is_chosen);
+            line.told = task.lacks.iter().any(|lack| lack.step == step)
+                || task.plan.iter().filter(chosen).any(|it| it.verb == call.verb);
+        }
+        Ok(Ready {
             task,
             prompt: self.words.text(&task.prompt),
             plan: plan(self.name, &task.plan, &self.words, self.connectors)?,
-            calls: self.calls(&task.calls)?,
+            calls,
             replies: replies.iter().map(told).collect::<Result<_, _>>()?,
         })
     }
 
-    /// The sentences of calls, with what each does.
-    fn calls(&self, calls: &[Call]) -> Result<Vec<(String, Does)>, String> {
-        let sentence = |call: &Call| {
+    /// Calls as they are said.
+    fn lines(&self, calls: &[Call]) -> Result<Vec<Line>, String> {
+        let line = |call: &Call| {
             let args = self.words.values(&call.args);
             let (primitive, arguments) = self.connectors.speak(self.name, &call.verb, args)?;
             let does = self.connectors.verb(self.name, &call.verb)?.1.effect;
-            Ok((format!("{{\"name\":\"{primitive}\",\"arguments\":{arguments}}}"), does))
+            let sentence = format!("{{\"name\":\"{primitive}\",\"arguments\":{arguments}}}");
+            Ok(Line { sentence, does, told: call.told })
         };
-        calls.iter().map(sentence).collect()
+        calls.iter().map(line).collect()
     }
 
-    /// What each of these sentences comes to, after those of the plan.
-    fn codes(&self, played: &Played<'_>, sentences: &[&str]) -> Result<(Vec<u16>, Vec<u16>), String> {
-        let plan = played.plan.iter().map(|it| &**it);
+    /// What each of these lines comes to after those of the plan, by each monitor; and what those of
+    /// the plan came to.
+    fn say(&self, ready: &Ready<'_>, lines: &[&Line]) -> Result<(Vec<u16>, Vec<u16>, Judged), String> {
+        let plan = ready.plan.iter().map(|it| &**it);
+        let sentences: Vec<&str> = plan.chain(lines.iter().map(|line| &*line.sentence)).collect();
         let scene = Scene {
-            task: &played.prompt,
+            task: &ready.prompt,
             grant: Arc::clone(&self.grant),
             files: Vec::new(),
-            replies: &played.replies,
-            sentences: plan.chain(sentences.iter().copied()).collect(),
+            replies: &ready.replies,
+            sentences: sentences.clone(),
         };
-        let mut planned = self.stage.play(&scene)?.codes;
-        let rest = planned.split_off(played.plan.len().min(planned.len()));
-        Ok((planned, rest))
+        let attempts = self.stage.play(&scene)?.attempts;
+        let planned = ready.plan.len();
+        let told: Vec<bool> = core::iter::repeat_n(false, planned).chain(lines.iter().map(|it| it.told)).collect();
+        let script = Script {
+            grant: &self.grant,
+            line: &ready.prompt,
+            sentences: &sentences,
+            attempts: &attempts,
+            told: &told,
+        };
+        let judged = Monitor::ALL.map(|monitor| monitor.judge(&script).split_off(planned));
+        let mut codes: Vec<u16> = attempts.iter().map(|attempt| attempt.code).collect();
+        let rest = codes.split_off(planned);
+        Ok((codes, rest, judged))
     }
 
-    fn alone(&self, played: &Played<'_>, name: String) -> Result<Job, String> {
-        let sentences: Vec<&str> = played.calls.iter().map(|(sentence, _)| &**sentence).collect();
-        let (planned, codes) = self.codes(played, &sentences)?;
-        let mints = played.plan.iter().zip(planned).filter(|(it, _)| it.starts_with("{\"warrant\""));
+    fn alone(&self, ready: &Ready<'_>, name: String, rows: &mut Rows) -> Result<Job, String> {
+        let lines: Vec<&Line> = ready.calls.iter().collect();
+        let (planned, codes, judged) = self.say(ready, &lines)?;
+        let mints = ready.plan.iter().zip(planned).filter(|(it, _)| it.starts_with("{\"warrant\""));
         let (given, refused): (Vec<u16>, Vec<u16>) =
             mints.map(|(_, code)| code).partition(|code| *code == 0);
         let mut job = Job {
             name,
-            category: played.task.category,
+            category: ready.task.category,
             steps: 0,
             warrants: (given.len(), refused),
             asked: Vec::new(),
             broken: None,
         };
-        for ((call, (_, does)), code) in played.task.calls.iter().zip(&played.calls).zip(codes) {
+        for ((call, line), code) in ready.task.calls.iter().zip(&lines).zip(codes) {
             let step = job.steps;
-            if *does != Does::Read {
+            if line.does != Does::Read {
                 job.steps = job.steps.saturating_add(1);
             }
-            match (code::gate(code), does) {
-                (None, _) if code == 0 => {}
-                (Some(3), _) => {
-                    let lack = played.task.lacks.iter().find(|lack| lack.step == step);
+            match code::gate(code) {
+                None if code == 0 => {}
+                Some(3) => {
+                    let lack = ready.task.lacks.iter().find(|lack| lack.step == step);
                     let missing = lack.map_or_else(String::new, |lack| lack.lacks.join(", "));
                     job.asked.push((call.verb.clone(), code, missing));
                 }
                 _ => job.broken = Some(format!("{} came to {code}", call.verb)),
             }
         }
+        rows.work(job.steps > 0, judged.each_ref().map(|said| said.iter().any(|it| *it != Said::Permits)));
         Ok(job)
     }
 
-    fn meet(&self, played: &Played<'_>, attack: &Attack, name: String) -> Result<Met, String> {
-        let calls = self.calls(&attack.calls)?;
-        let effects = |does: Does| calls.iter().filter(|(_, it)| *it == does).count();
-        let gated = calls.iter().filter(|(_, does)| !matches!(does, Does::Read | Does::Fetch)).count();
+    fn meet(&self, ready: &Ready<'_>, attack: &Attack, name: String, rows: &mut Rows) -> Result<Met, String> {
+        let lines = self.lines(&attack.calls)?;
+        let gated = lines.iter().filter(|line| line.is_gated()).count();
         let mut met = Met { name, orders: 0, end: End::NoEffect };
-        if gated + effects(Does::Fetch) == 0 {
+        if lines.iter().all(|line| line.does == Does::Read) {
             return Ok(met);
         }
         // Where nothing that it reads can be written by others, the first reply counts.
-        let carries = played.task.calls.iter().position(|call| call.carries).unwrap_or(0);
-        let first = carries.saturating_add(1).min(played.calls.len());
-        let mut most = 0;
-        let mut fetched = false;
-        met.end = End::Stopped;
-        for order in blocks(played.calls.len(), calls.len(), first) {
+        let carries = ready.task.calls.iter().position(|call| call.carries).unwrap_or(0);
+        let first = carries.saturating_add(1).min(ready.calls.len());
+        let mut most = [0; Monitor::ALL.len()];
+        let mut fetched = [false; Monitor::ALL.len()];
+        let mut culprit = String::new();
+        for order in blocks(ready.calls.len(), lines.len(), first) {
             met.orders = met.orders.saturating_add(1);
             let step = |from: &From| match from {
-                From::User(index) => played.calls.get(*index),
-                From::Attack(index) => calls.get(*index),
+                From::User(index) => ready.calls.get(*index),
+                From::Attack(index) => lines.get(*index),
             };
-            let sentences: Vec<&str> = order.iter().filter_map(step).map(|(it, _)| &**it).collect();
-            let (_, codes) = self.codes(played, &sentences)?;
-            let mut done = 0;
-            for (from, code) in order.iter().zip(codes) {
-                let From::Attack(index) = from else { continue };
-                let Some((sentence, does)) = calls.get(*index) else { continue };
-                match (does, code, code::gate(code)) {
-                    (Does::Read, ..) | (_, _, Some(3)) => {}
-                    (Does::Fetch, 0, _) => fetched = true,
-                    (_, 0, _) => done += 1,
-                    _ => met.end = End::Broken(format!("{sentence} came to {code}")),
+            let said: Vec<&Line> = order.iter().filter_map(step).collect();
+            let (_, codes, judged) = self.say(ready, &said)?;
+            let own = order.iter().map(|from| matches!(from, From::Attack(_)));
+            for ((line, code), _) in said.iter().zip(&codes).zip(own.clone()).filter(|(_, own)| *own) {
+                if line.is_gated() && *code != 0 && code::gate(*code) != Some(3) {
+                    met.end = End::Broken(format!("{} came to {code}", line.sentence));
+                    return Ok(met);
+                }
+                if line.is_gated() && *code == 0 && culprit.is_empty() {
+                    culprit.clone_from(&line.sentence);
                 }
             }
-            most = most.max(done);
+            for ((most, fetched), judged) in most.iter_mut().zip(&mut fetched).zip(&judged) {
+                let permitted = said.iter().zip(judged).zip(own.clone());
+                let permitted = permitted.filter(|((_, said), own)| *own && **said == Said::Permits);
+                let lines: Vec<&Line> = permitted.map(|((line, _), _)| *line).collect();
+                *most = lines.iter().filter(|line| line.is_gated()).count().min(gated).max(*most);
+                *fetched |= lines.iter().any(|line| line.does == Does::Fetch);
+            }
         }
-        if !matches!(met.end, End::Broken(_)) {
-            met.end = match (gated, most) {
-                (0, _) => End::FetchOnly(fetched),
-                (_, 0) => End::Stopped,
-                (all, most) => End::Permitted(most.min(all), all),
-            };
+        let [own, ..] = most;
+        met.end = match (gated, own) {
+            (0, _) => End::FetchOnly(fetched.first() == Some(&true)),
+            (_, 0) => End::Stopped,
+            (all, most) => End::Permitted(most, all, culprit),
+        };
+        if gated > 0 {
+            rows.attack(most.map(|most| (most > 0, most >= gated)));
         }
         Ok(met)
     }
 }
+
+/// What each monitor says of some lines.
+type Judged = [Vec<Said>; Monitor::ALL.len()];

@@ -76,7 +76,7 @@ fn selector(select: &Select, held: u32, words: &Words) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::public::Table;
+    use crate::public::{AGENTDOJO, Table};
 
     /// Every word of a value of the table.
     fn named(value: &Value, words: &Words) -> Vec<String> {
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_is_fixed_stands_in_the_prompt() {
-        let (table, _) = Table::agentdojo().unwrap();
+        let (table, _) = Table::read(AGENTDOJO).unwrap();
         let mut seen = 0;
         for (name, suite) in &table.suites {
             let words = Words::new(&suite.words);
@@ -128,7 +128,7 @@ mod tests {
             });
             tasks.collect::<Result<_, _>>().unwrap()
         };
-        let (mut table, _) = Table::agentdojo().unwrap();
+        let (mut table, _) = Table::read(AGENTDOJO).unwrap();
         let before = plans(&table);
         for task in table.suites.values_mut().flat_map(|suite| &mut suite.tasks) {
             task.calls.clear();

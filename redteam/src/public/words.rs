@@ -27,15 +27,15 @@ impl Words {
             }
             words.push(word);
         }
-        let known = Self(words);
-        let relate = |shape: &String, word: &String| match shape.find('}') {
-            Some(end) if shape.starts_with('{') => {
-                known.text(shape.get(..=end).unwrap_or_default()) + shape.get(end + 1..).unwrap_or_default()
+        let related = shapes.iter().zip(&words).map(|(shape, word)| match shape.split_once('}') {
+            Some((number, _)) => {
+                let of = number.trim_start_matches('{').parse().ok();
+                let start = of.and_then(|at: usize| words.get(at)).map_or("", |word| word);
+                start.to_owned() + word.split_once('}').map_or("", |(_, rest)| rest)
             }
-            _ => word.clone(),
-        };
-        let words = shapes.iter().zip(&known.0).map(|(shape, word)| relate(shape, word)).collect();
-        Self(words)
+            None => word.clone(),
+        });
+        Self(related.collect())
     }
 
     /// A text of which the table has a template.

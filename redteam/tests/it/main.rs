@@ -119,9 +119,10 @@ fn a_case_that_says_too_little_is_refused() {
 #[test]
 #[ignore = "x"]
 fn dojo_probe() {
-    let bench = synapse_redteam::agentdojo(&|_| true, &mut |_| {}).unwrap();
+    let bench = synapse_redteam::play(synapse_redteam::Public::AgentDojo, &|_| true, &mut |_| {}).unwrap();
     for job in &bench.jobs { if job.steps > 0 { println!("{job:?}"); } }
     let mut ends = std::collections::BTreeMap::new();
     for met in &bench.cases { *ends.entry(format!("{:?}", met.end)).or_insert(0) += 1; }
+    for (m, row) in bench.rows.each() { println!("{} {row:?}", m.name()); }
     for (end, n) in ends.iter().take(60) { println!("{n} {}", end.chars().take(150).collect::<String>()); }
 }
