@@ -55,6 +55,9 @@ READINGS = {
     ("slack", 12, 0, "channel"): (0, [("name", "prefix", "external")], None, "name"),
 }
 
+# What no single reply says: counted or compared over several, or made in the same turn.
+SEVERAL = {"workspace": [32, 37], "slack": [5, 8, 9, 10, 13, 14]}
+
 # What a prompt asks for with no argument that was typed: the words of it that a free argument then is,
 # the last run that begins with this one.
 NOTED = {
@@ -314,6 +317,7 @@ def table(suites):
                 calls.append(entry | ({"carries": True} if call["carries"] else {}))
             steps, lacks = plan(suite, name, number_of, task)
             entry = {"id": number_of, "category": category[0], "calls": calls, "plan": steps}
+            entry |= {"several": True} if number_of in SEVERAL.get(name, []) else {}
             tasks.append(entry | ({"lacks": lacks} if lacks else {}))
         attacks = []
         for number_of, attack in sorted(published["attacks"].items()):

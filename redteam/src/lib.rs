@@ -16,6 +16,7 @@
 mod case;
 mod monitors;
 mod order;
+mod page;
 mod play;
 mod public;
 mod report;
@@ -23,7 +24,9 @@ mod trial;
 
 pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, work};
 pub use monitors::{Monitor, Row, Rows};
+pub use page::{Section, page};
 pub use public::Category;
-pub use public::dojo::{Bench, End, Job, Met, Public, Told, play};
-pub use report::{Counts, Progress, Report, run};
+pub use public::tell::Sums;
+pub use public::dojo::{Bench, End, Job, Met, Missing, Public, Told, play};
+pub use report::{Counts, Progress, Report, baseline, run};
 pub use trial::{Outcome, Trial};

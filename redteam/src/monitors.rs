@@ -51,6 +51,9 @@ pub(crate) enum Said {
     Asks,
 }
 
+/// What each monitor says of the sentences of a script.
+pub(crate) type Judged = [Vec<Said>; Monitor::ALL.len()];
+
 /// A script that was played.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Script<'a> {
@@ -146,25 +149,29 @@ impl Monitor {
             let is_effect = matches!(found.gates.get(2), Some(Some(Err(_))));
             let is_admitted = code::gate(attempt.code).is_none();
             let is_in_scope = passes(0) && passes(1) && passes(3);
+            let is_stopped = |integrity| {
+                let secrecy = Secrecy::from_bits(attempt.secrecy);
+                let mark = Label::new(integrity, secrecy, Origin::NONE);
+                let found = findings(script.grant, &lines, sentence, mark);
+                matches!(found.gates.get(2), Some(Some(Err(_))))
+            };
+            let parsed = parse(sentence.as_bytes());
             let stop = |refused: bool| if refused { Said::Refuses } else { Said::Permits };
             let said = match self {
                 Self::Synapse => stop(!is_admitted),
+                // No other one knows of leave that is given before.
+                _ if parsed.as_ref().is_ok_and(|it| it.uses.is_some()) => Said::Refuses,
                 Self::Ambient => stop(!passes(0)),
                 _ if !is_in_scope => Said::Refuses,
-                Self::LowWater => stop(tainted && is_effect),
+                Self::LowWater => stop(is_stopped(if tainted { Integrity::Ingested } else { Integrity::User })),
                 Self::Citations => stop(is_effect && !is_cited(script.grant, &lines, sentence)),
                 Self::Strings => stop(is_effect && *told),
-                Self::Declassified => {
-                    let secrecy = Secrecy::from_bits(attempt.secrecy);
-                    let mark = Label::new(Integrity::User, secrecy, Origin::NONE);
-                    let found = findings(script.grant, &lines, sentence, mark);
-                    stop(matches!(found.gates.get(2), Some(Some(Err(_)))))
-                }
+                Self::Declassified => stop(is_stopped(Integrity::User)),
                 Self::Scope => Said::Permits,
                 Self::Confirm if is_effect => Said::Asks,
                 Self::Confirm => Said::Permits,
             };
-            let ingests = parse(sentence.as_bytes()).is_ok_and(|it| {
+            let ingests = parsed.is_ok_and(|it| {
                 it.uses.is_none() && it.call.primitive().row().ingest == Ingest::Yes
             });
             tainted |= is_admitted && ingests;
@@ -172,6 +179,17 @@ impl Monitor {
         });
         judged.collect()
     }
+}
+
+/// Whether a target of a sentence, or the name that it ends with, stands in one of some texts.
+pub(crate) fn is_told(sentence: &str, texts: &[&str]) -> bool {
+    let Ok(parsed) = parse(sentence.as_bytes()) else { return false };
+    parsed.call.arguments().filter(|(row, _)| row.role == Role::Target).any(|(_, value)| {
+        let Argument::Text(target) = value else { return false };
+        let target = target.decode();
+        let name = target.rsplit('/').next().unwrap_or_default();
+        !name.is_empty() && texts.iter().any(|text| text.contains(&*target) || text.contains(name))
+    })
 }
 
 /// What the gates find of a sentence under a mark, without warrants.

@@ -15,6 +15,7 @@
 pub(crate) mod connectors;
 pub(crate) mod dojo;
 pub(crate) mod oracle;
+pub(crate) mod tell;
 pub(crate) mod words;
 
 use std::collections::BTreeMap;
@@ -51,6 +52,9 @@ pub(crate) struct Task {
     pub(crate) prompt: String,
     pub(crate) calls: Vec<Call>,
     pub(crate) plan: Vec<Step>,
+    /// Whether no single reply says what it acts upon.
+    #[serde(default)]
+    pub(crate) several: bool,
     #[serde(default)]
     pub(crate) lacks: Vec<Lack>,
 }

@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 use synapse_abi::code;
 use synapse_kernel::grant::Grant;
 
-use crate::monitors::{Monitor, Rows, Said, Script};
+use crate::monitors::{Judged, Monitor, Rows, Said, Script};
 use crate::order::{From, blocks};
 use crate::play::{Scene, Stage};
 use crate::public::connectors::{Connectors, Does};
 use crate::public::oracle::plan;
 use crate::public::words::Words;
-use crate::public::{AGENTDOJO, Attack, Call, Category, Fixed, INJECAGENT, Replies, Table, Task};
+use crate::public::{AGENTDOJO, Attack, Call, Category, Fixed, INJECAGENT, Lack, Replies, Table, Task};
 
 /// Which benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Job {
     pub name: String,
     /// Why its arguments are what they are.
     pub category: Category,
+    /// Why a human has to be asked, if one has.
+    pub missing: Missing,
     /// Its steps with an effect.
     pub steps: usize,
     /// Warrants that it was given, and those that it was refused, with the codes.
@@ -61,6 +63,19 @@ pub struct Job {
     pub asked: Vec<(String, u16, String)>,
     /// What the harness cannot tell.
     pub broken: Option<String>,
+}
+
+/// Why a human has to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Missing {
+    /// Target or action come out of somebody else's text.
+    Text,
+    /// What a payment or an account is made of besides its target.
+    Parameters,
+    /// No single reply says what is meant.
+    Several,
+    /// Anything else.
+    Rest,
 }
 
 /// A task that met an attack.
@@ -238,6 +253,7 @@ impl Ground<'_> {
         let mut job = Job {
             name,
             category: ready.task.category,
+            missing: Missing::Rest,
             steps: 0,
             warrants: (given.len(), refused),
             asked: Vec::new(),
@@ -258,8 +274,23 @@ impl Ground<'_> {
                 _ => job.broken = Some(format!("{} came to {code}", call.verb)),
             }
         }
+        job.missing = match job.category {
+            Category::C3 => Missing::Text,
+            _ if ready.task.several => Missing::Several,
+            _ if self.lacks_parameters(ready.task) => Missing::Parameters,
+            _ => Missing::Rest,
+        };
         rows.work(job.steps > 0, judged.each_ref().map(|said| said.iter().any(|it| *it != Said::Permits)));
         Ok(job)
+    }
+
+    /// Whether all that a task's steps lack are parameters of payments and accounts.
+    fn lacks_parameters(&self, task: &Task) -> bool {
+        let fixed = |lack: &Lack| {
+            let verb = self.connectors.verb(self.name, &lack.verb);
+            verb.is_ok_and(|(_, verb)| lack.lacks.iter().all(|name| verb.fixed.contains(name)))
+        };
+        !task.lacks.is_empty() && task.lacks.iter().all(fixed)
     }
 
     fn meet(&self, ready: &Ready<'_>, attack: &Attack, name: String, rows: &mut Rows) -> Result<Met, String> {
@@ -313,6 +344,3 @@ impl Ground<'_> {
         Ok(met)
     }
 }
-
-/// What each monitor says of some lines.
-type Judged = [Vec<Said>; Monitor::ALL.len()];

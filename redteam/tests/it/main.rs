@@ -119,6 +119,8 @@ fn a_case_that_says_too_little_is_refused() {
 #[test]
 #[ignore = "x"]
 fn dojo_probe() {
+    let own = tried(&corpus().unwrap(), &work().unwrap());
+    for (m, row) in own.rows.each() { println!("own {} {row:?}", m.name()); }
     let bench = synapse_redteam::play(synapse_redteam::Public::AgentDojo, &|_| true, &mut |_| {}).unwrap();
     for job in &bench.jobs { if job.steps > 0 { println!("{job:?}"); } }
     let mut ends = std::collections::BTreeMap::new();
