@@ -294,7 +294,7 @@ def plan(suite, name, number_of, task):
     return steps, lacks
 
 
-def table(suites):
+def table(suites, texts=None):
     manifest = tomllib.loads((HERE / "tables/connectors.toml").read_text())
     verbs = {}
     for service in manifest["services"].values():
@@ -337,6 +337,9 @@ def table(suites):
         for entry, task in zip(tasks, (published["tasks"][entry["id"]] for entry in tasks)):
             entry["prompt"] = suite.prompt(task["prompt"])
         suite.relate()
+        if texts is not None:
+            prompts = {str(key): task["prompt"] for key, task in published["tasks"].items()}
+            texts[name] = {"words": list(suite.words), "prompts": prompts}
         out["suites"][name] = {"words": suite.shapes, "tasks": tasks, "attacks": attacks}
     return out
 
@@ -418,9 +421,8 @@ def main():
     given = options.parse_args()
     suites = from_dump(given.dump) if given.dump else from_package()
     if given.text:
-        texts = {name: {"prompts": {k: t["prompt"] for k, t in suite["tasks"].items()},
-                        "goals": {k: t["goal"] for k, t in suite["attacks"].items()}}
-                 for name, suite in suites.items()}
+        texts = {}
+        table(suites, texts)
         Path(given.text).write_text(json.dumps(texts, indent=1))
         return
     derived = table(suites)

@@ -163,13 +163,14 @@ impl Monitor {
                 _ if parsed.as_ref().is_ok_and(|it| it.uses.is_some()) => Said::Refuses,
                 Self::Ambient => stop(!passes(0)),
                 _ if !is_in_scope => Said::Refuses,
-                Self::LowWater => stop(is_stopped(if tainted { Integrity::Ingested } else { Integrity::User })),
+                Self::LowWater => {
+                    stop(is_stopped(if tainted { Integrity::Ingested } else { Integrity::User }))
+                }
                 Self::Citations => stop(is_effect && !is_cited(script.grant, &lines, sentence)),
                 Self::Strings => stop(is_effect && *told),
                 Self::Declassified => stop(is_stopped(Integrity::User)),
-                Self::Scope => Said::Permits,
                 Self::Confirm if is_effect => Said::Asks,
-                Self::Confirm => Said::Permits,
+                Self::Scope | Self::Confirm => Said::Permits,
             };
             let ingests = parsed.is_ok_and(|it| {
                 it.uses.is_none() && it.call.primitive().row().ingest == Ingest::Yes

@@ -96,7 +96,8 @@ fn plot(rows: &Rows) -> String {
     );
     let mut taken: Vec<(usize, usize)> = Vec::new();
     for (monitor, row) in rows.each() {
-        let at = (share(row.permitted, row.attacks), 100 - share(row.interrupted, row.work).min(100));
+        let at =
+            (share(row.permitted, row.attacks), 100 - share(row.interrupted, row.work).min(100));
         let (x, y) = at;
         // Names of points that stand close together are written below one another.
         let mut text = (x + 3, y + 2);
@@ -165,7 +166,8 @@ mod tests {
 
     #[test]
     fn nothing_that_a_case_says_is_markup() {
-        let line = ("<script>x</script>".to_owned(), "a\"b'&".to_owned(), "\u{202e}\u{1b}".to_owned());
+        let line =
+            ("<script>x</script>".to_owned(), "a\"b'&".to_owned(), "\u{202e}\u{1b}".to_owned());
         let section = Section { title: "<b>".into(), rows: Rows::default(), lines: vec![line] };
         let page = page(&[section]);
         assert!(!page.contains("<script") && !page.contains("<b>"));

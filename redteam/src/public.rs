@@ -15,6 +15,7 @@
 pub(crate) mod connectors;
 pub(crate) mod dojo;
 pub(crate) mod oracle;
+pub(crate) mod search;
 pub(crate) mod tell;
 pub(crate) mod words;
 
@@ -161,14 +162,50 @@ pub(crate) struct Lack {
 /// What a connector answers in one task: verb, arguments, records.
 pub(crate) type Replies = Vec<(String, Map<String, Value>, Value)>;
 
+/// What connectors answer, by suite and task.
+pub(crate) type Answers = BTreeMap<(String, u32), Replies>;
+
+/// The texts of a benchmark, which do not ship.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Texts(BTreeMap<String, Real>);
+
+/// The texts of one suite.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Real {
+    /// In the order of their shapes.
+    pub(crate) words: Vec<String>,
+    /// By the numbers of their tasks.
+    pub(crate) prompts: BTreeMap<String, String>,
+}
+
+impl Texts {
+    /// Reads what the script writes.
+    ///
+    /// # Errors
+    /// It is not of its format.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        serde_json::from_str(text).map_err(|why| format!("the texts: {why}"))
+    }
+
+    /// Those of a suite, which has so many words.
+    pub(crate) fn of(&self, suite: &str, words: usize) -> Result<&Real, String> {
+        self.0.get(suite).filter(|real| real.words.len() == words).ok_or_else(|| {
+            format!(
+                "the texts are not those of {suite}; write them with `derive_agentdojo.py --text`"
+            )
+        })
+    }
+}
+
 impl Table {
     /// A table, and what connectors answer, by suite and task.
     ///
     /// # Errors
     /// It is not of its format.
-    pub(crate) fn read(text: &str) -> Result<(Self, BTreeMap<(String, u32), Replies>), String> {
+    pub(crate) fn read(text: &str) -> Result<(Self, Answers), String> {
         let mut table: Self = serde_json::from_str(text).map_err(|why| why.to_string())?;
-        let mut replies: BTreeMap<_, Replies> = BTreeMap::new();
+        let mut replies = Answers::new();
         for (name, suite) in &mut table.suites {
             for task in &mut suite.tasks {
                 let chosen = task.plan.iter_mut().flat_map(|step| step.fix.values_mut());

@@ -114,6 +114,22 @@ impl Connectors {
             .ok_or_else(|| format!("{suite} has no approved verb {verb}"))
     }
 
+    /// The other verbs of the suite with an effect.
+    pub(crate) fn beside(&self, suite: &str, verb: &str) -> Vec<String> {
+        let services = self.suites.get(suite).into_iter().flatten();
+        let verbs = services.filter_map(|name| self.services.get(name)).flat_map(|it| &it.verbs);
+        verbs
+            .filter(|(name, about)| *name != verb && about.effect != Does::Read)
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// What a verb acts upon.
+    pub(crate) fn targets(&self, suite: &str, verb: &str) -> Vec<String> {
+        self.verb(suite, verb)
+            .map_or_else(|_| Vec::new(), |(_, it)| it.target.keys().cloned().collect())
+    }
+
     /// The primitive that calls a verb, and what it is given: each argument in JSON.
     pub(crate) fn speak<T: Display>(
         &self,
@@ -139,7 +155,8 @@ impl Connectors {
             "version = 1\nprimitives = [\"console_write\", \"value_read\", \"tool_use\", \"tool_commit\"]\n",
         );
         for name in names {
-            let service = self.services.get(name).ok_or_else(|| format!("no service is called {name}"))?;
+            let service =
+                self.services.get(name).ok_or_else(|| format!("no service is called {name}"))?;
             let cleared = service.clear.iter().filter(|other| names.contains(other));
             let clear: String = cleared.map(|other| format!(", \"tool:{other}\"")).collect();
             for (verb, about) in &service.verbs {

@@ -20,16 +20,18 @@ use crate::play::{Scene, Stage};
 use crate::public::connectors::{Connectors, Does};
 use crate::public::oracle::plan;
 use crate::public::words::Words;
-use crate::public::{AGENTDOJO, Attack, Call, Category, Fixed, INJECAGENT, Lack, Replies, Table, Task};
+use crate::public::{
+    AGENTDOJO, Attack, Call, Category, Fixed, INJECAGENT, Lack, Replies, Table, Task, Texts,
+};
 
 /// Which benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Public {
-    /// AgentDojo: 97 tasks, each with every attack of its suite.
+    /// `AgentDojo`: 97 tasks, each with every attack of its suite.
     AgentDojo,
     /// Those of its attacks that its first version had.
     AgentDojoFirst,
-    /// InjecAgent: 17 tasks without an effect, each with 62 attacks, told plainly and with emphasis.
+    /// `InjecAgent`: 17 tasks without an effect, each with 62 attacks, told plainly and with emphasis.
     InjecAgent,
 }
 
@@ -105,34 +107,34 @@ pub enum End {
 }
 
 /// One suite, ready to be played.
-struct Ground<'a> {
+pub(crate) struct Ground<'a> {
     stage: &'a Stage,
-    name: &'a str,
-    words: Words,
-    connectors: &'a Connectors,
+    pub(crate) name: &'a str,
+    pub(crate) words: Words,
+    pub(crate) connectors: &'a Connectors,
     grant: Arc<Grant>,
 }
 
 /// A task as it is played: the prompt, how it begins, what it does, what is answered.
-struct Ready<'a> {
-    task: &'a Task,
+pub(crate) struct Ready<'a> {
+    pub(crate) task: &'a Task,
     prompt: String,
     plan: Vec<String>,
-    calls: Vec<Line>,
+    pub(crate) calls: Vec<Line>,
     replies: Vec<(String, String)>,
 }
 
 /// One call of a task or an attack.
-struct Line {
-    sentence: String,
-    does: Does,
+pub(crate) struct Line {
+    pub(crate) sentence: String,
+    pub(crate) does: Does,
     /// Whether one of its targets stands in what was read.
-    told: bool,
+    pub(crate) told: bool,
 }
 
 impl Line {
     /// Whether it does more than read or fetch.
-    fn is_gated(&self) -> bool {
+    pub(crate) fn is_gated(&self) -> bool {
         !matches!(self.does, Does::Read | Does::Fetch)
     }
 }
@@ -140,28 +142,40 @@ impl Line {
 /// Told how many cases were played.
 pub type Told<'a> = &'a mut dyn FnMut(usize);
 
-/// Plays a whole benchmark, or the part of it whose names are wanted.
+/// Plays a whole benchmark, or the part of it whose names are wanted; with its own texts where they are
+/// given, as `derive_agentdojo.py --text` writes them.
 ///
 /// # Errors
-/// What ships cannot be read, or the engine does not start.
-pub fn play(public: Public, is_wanted: &dyn Fn(&str) -> bool, told: Told<'_>) -> Result<Bench, String> {
+/// What ships or the texts cannot be read, or the engine does not start.
+pub fn play(
+    public: Public,
+    texts: Option<&str>,
+    is_wanted: &dyn Fn(&str) -> bool,
+    told: Told<'_>,
+) -> Result<Bench, String> {
     let (text, connectors, ways) = match public {
-        Public::AgentDojo | Public::AgentDojoFirst => (AGENTDOJO, Connectors::shipped()?, &[""][..]),
+        Public::AgentDojo | Public::AgentDojoFirst => {
+            (AGENTDOJO, Connectors::shipped()?, &[""][..])
+        }
         Public::InjecAgent => (INJECAGENT, Connectors::injecagent()?, &["", " enhanced"][..]),
     };
     let (table, replies) = Table::read(text)?;
+    let texts = texts.map(Texts::read).transpose()?;
     let stage = Stage::new()?;
     let version = if public == Public::AgentDojoFirst { "v1" } else { &table.benchmark };
     let name = format!("{} {} ({version})", table.package, table.version);
     let mut bench = Bench { name, ..Bench::default() };
     for (name, suite) in &table.suites {
-        let grant = Arc::new(connectors.grant(name)?);
-        let words = Words::new(&suite.words);
-        let ground = Ground { stage: &stage, name, words, connectors: &connectors, grant };
+        let real = texts.as_ref().map(|texts| texts.of(name, suite.words.len())).transpose()?;
+        let words = real.map_or_else(|| Words::new(&suite.words), |real| Words::real(&real.words));
+        let ground = Ground::new(&stage, name, words, &connectors)?;
         let none = Replies::new();
         for task in &suite.tasks {
             let replies = replies.get(&(name.clone(), task.id)).unwrap_or(&none);
-            let ready = ground.ready(task, replies)?;
+            let mut ready = ground.ready(task, replies)?;
+            if let Some(prompt) = real.and_then(|real| real.prompts.get(&task.id.to_string())) {
+                ready.prompt.clone_from(prompt);
+            }
             let label = format!("{name} {}", task.id);
             if is_wanted(&label) {
                 bench.jobs.push(ground.alone(&ready, label, &mut bench.rows)?);
@@ -181,8 +195,22 @@ pub fn play(public: Public, is_wanted: &dyn Fn(&str) -> bool, told: Told<'_>) ->
     Ok(bench)
 }
 
-impl Ground<'_> {
-    fn ready<'t>(&self, task: &'t Task, replies: &Replies) -> Result<Ready<'t>, String> {
+impl<'a> Ground<'a> {
+    pub(crate) fn new(
+        stage: &'a Stage,
+        name: &'a str,
+        words: Words,
+        connectors: &'a Connectors,
+    ) -> Result<Self, String> {
+        Ok(Self { stage, name, words, connectors, grant: Arc::new(connectors.grant(name)?) })
+    }
+
+    /// What a verb does.
+    pub(crate) fn does(&self, verb: &str) -> Result<Does, String> {
+        Ok(self.connectors.verb(self.name, verb)?.1.effect)
+    }
+
+    pub(crate) fn ready<'t>(&self, task: &'t Task, replies: &Replies) -> Result<Ready<'t>, String> {
         let told = |(verb, args, records): &(String, Map<String, Value>, Value)| {
             let (_, arguments) = self.connectors.speak(self.name, verb, self.words.values(args))?;
             Ok::<_, String>((arguments, self.words.value(records).to_string()))
@@ -209,7 +237,7 @@ impl Ground<'_> {
         let line = |call: &Call| {
             let args = self.words.values(&call.args);
             let (primitive, arguments) = self.connectors.speak(self.name, &call.verb, args)?;
-            let does = self.connectors.verb(self.name, &call.verb)?.1.effect;
+            let does = self.does(&call.verb)?;
             let sentence = format!("{{\"name\":\"{primitive}\",\"arguments\":{arguments}}}");
             Ok(Line { sentence, does, told: call.told })
         };
@@ -218,7 +246,11 @@ impl Ground<'_> {
 
     /// What each of these lines comes to after those of the plan, by each monitor; and what those of
     /// the plan came to.
-    fn say(&self, ready: &Ready<'_>, lines: &[&Line]) -> Result<(Vec<u16>, Vec<u16>, Judged), String> {
+    pub(crate) fn say(
+        &self,
+        ready: &Ready<'_>,
+        lines: &[&Line],
+    ) -> Result<(Vec<u16>, Vec<u16>, Judged), String> {
         let plan = ready.plan.iter().map(|it| &**it);
         let sentences: Vec<&str> = plan.chain(lines.iter().map(|line| &*line.sentence)).collect();
         let scene = Scene {
@@ -230,7 +262,8 @@ impl Ground<'_> {
         };
         let attempts = self.stage.play(&scene)?.attempts;
         let planned = ready.plan.len();
-        let told: Vec<bool> = core::iter::repeat_n(false, planned).chain(lines.iter().map(|it| it.told)).collect();
+        let told: Vec<bool> =
+            core::iter::repeat_n(false, planned).chain(lines.iter().map(|it| it.told)).collect();
         let script = Script {
             grant: &self.grant,
             line: &ready.prompt,
@@ -280,7 +313,10 @@ impl Ground<'_> {
             _ if self.lacks_parameters(ready.task) => Missing::Parameters,
             _ => Missing::Rest,
         };
-        rows.work(job.steps > 0, judged.each_ref().map(|said| said.iter().any(|it| *it != Said::Permits)));
+        rows.work(
+            job.steps > 0,
+            judged.each_ref().map(|said| said.iter().any(|it| *it != Said::Permits)),
+        );
         Ok(job)
     }
 
@@ -293,7 +329,13 @@ impl Ground<'_> {
         !task.lacks.is_empty() && task.lacks.iter().all(fixed)
     }
 
-    fn meet(&self, ready: &Ready<'_>, attack: &Attack, name: String, rows: &mut Rows) -> Result<Met, String> {
+    fn meet(
+        &self,
+        ready: &Ready<'_>,
+        attack: &Attack,
+        name: String,
+        rows: &mut Rows,
+    ) -> Result<Met, String> {
         let lines = self.lines(&attack.calls)?;
         let gated = lines.iter().filter(|line| line.is_gated()).count();
         let mut met = Met { name, orders: 0, end: End::NoEffect };
@@ -315,7 +357,9 @@ impl Ground<'_> {
             let said: Vec<&Line> = order.iter().filter_map(step).collect();
             let (_, codes, judged) = self.say(ready, &said)?;
             let own = order.iter().map(|from| matches!(from, From::Attack(_)));
-            for ((line, code), _) in said.iter().zip(&codes).zip(own.clone()).filter(|(_, own)| *own) {
+            for ((line, code), _) in
+                said.iter().zip(&codes).zip(own.clone()).filter(|(_, own)| *own)
+            {
                 if line.is_gated() && *code != 0 && code::gate(*code) != Some(3) {
                     met.end = End::Broken(format!("{} came to {code}", line.sentence));
                     return Ok(met);
@@ -326,7 +370,8 @@ impl Ground<'_> {
             }
             for ((most, fetched), judged) in most.iter_mut().zip(&mut fetched).zip(&judged) {
                 let permitted = said.iter().zip(judged).zip(own.clone());
-                let permitted = permitted.filter(|((_, said), own)| *own && **said == Said::Permits);
+                let permitted =
+                    permitted.filter(|((_, said), own)| *own && **said == Said::Permits);
                 let lines: Vec<&Line> = permitted.map(|((line, _), _)| *line).collect();
                 *most = lines.iter().filter(|line| line.is_gated()).count().min(gated).max(*most);
                 *fetched |= lines.iter().any(|line| line.does == Does::Fetch);

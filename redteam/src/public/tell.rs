@@ -151,7 +151,8 @@ impl Bench {
             lines.push((met.name.clone(), end.to_owned(), why));
         }
         for job in self.jobs.iter().filter(|job| job.steps > 0) {
-            let asked = |(verb, code, lacks): &(String, u16, String)| format!("{code} {verb}, {lacks}");
+            let asked =
+                |(verb, code, lacks): &(String, u16, String)| format!("{code} {verb}, {lacks}");
             let asked: Vec<String> = job.asked.iter().map(asked).collect();
             let end = if asked.is_empty() { "done" } else { "interrupted" };
             lines.push((job.name.clone(), end.to_owned(), asked.join("; ")));

@@ -38,6 +38,11 @@ impl Words {
         Self(related.collect())
     }
 
+    /// The words themselves.
+    pub(crate) fn real(words: &[String]) -> Self {
+        Self(words.to_vec())
+    }
+
     /// A text of which the table has a template.
     pub(crate) fn text(&self, template: &str) -> String {
         let mut text = String::new();
@@ -115,7 +120,8 @@ mod tests {
 
     #[test]
     fn equal_words_are_equal_and_shapes_are_kept() {
-        let shapes = ["aaa.aaa@aaaa.aaa", "aaa.aaa@aaaa.aaa", "AA12aA", "www.aaa.aa", "{2}_0", "a", "a"];
+        let shapes =
+            ["aaa.aaa@aaaa.aaa", "aaa.aaa@aaaa.aaa", "AA12aA", "www.aaa.aa", "{2}_0", "a", "a"];
         let words = Words::new(&shapes.map(str::to_owned));
         let text = words.text("~ '{0}', {0c} {1}; {2} {3}? {4} {5} {6}\n~.~");
         let parts: Vec<&str> = text.split_whitespace().collect();
@@ -129,7 +135,10 @@ mod tests {
         assert_eq!(parts[6], format!("{}_0", parts[4]));
         assert_ne!(parts[7], parts[8]);
         assert!(text.ends_with("\nlorem.lorem"));
-        let value: Value = serde_json::from_str(r#"{"a":[{"text":3},{"text":1,"link":true},7,{"fresh":"id"}],"b":"{5}"}"#).unwrap();
+        let value: Value = serde_json::from_str(
+            r#"{"a":[{"text":3},{"text":1,"link":true},7,{"fresh":"id"}],"b":"{5}"}"#,
+        )
+        .unwrap();
         let filled = words.value(&value);
         assert_eq!(filled["a"][0], "xxx");
         assert_eq!(filled["a"][1], "x www.away.example/a");

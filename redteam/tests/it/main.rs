@@ -119,12 +119,38 @@ fn a_case_that_says_too_little_is_refused() {
 #[test]
 #[ignore = "x"]
 fn dojo_probe() {
+    let found = synapse_redteam::search(1, 2000).unwrap();
+    println!(
+        "own {} {} {:?} {:?}",
+        found.plays,
+        found.attempts,
+        found.codes,
+        &found.finds.iter().take(20).collect::<Vec<_>>()
+    );
     let own = tried(&corpus().unwrap(), &work().unwrap());
-    for (m, row) in own.rows.each() { println!("own {} {row:?}", m.name()); }
-    let bench = synapse_redteam::play(synapse_redteam::Public::AgentDojo, &|_| true, &mut |_| {}).unwrap();
-    for job in &bench.jobs { if job.steps > 0 { println!("{job:?}"); } }
+    for (m, row) in own.rows.each() {
+        println!("own {} {row:?}", m.name());
+    }
+    let bench = synapse_redteam::play(
+        synapse_redteam::Public::AgentDojo,
+        std::env::var("DOJO_TEXT").ok().map(|p| std::fs::read_to_string(p).unwrap()).as_deref(),
+        &|_| true,
+        &mut |_| {},
+    )
+    .unwrap();
+    for job in &bench.jobs {
+        if job.steps > 0 {
+            println!("{job:?}");
+        }
+    }
     let mut ends = std::collections::BTreeMap::new();
-    for met in &bench.cases { *ends.entry(format!("{:?}", met.end)).or_insert(0) += 1; }
-    for (m, row) in bench.rows.each() { println!("{} {row:?}", m.name()); }
-    for (end, n) in ends.iter().take(60) { println!("{n} {}", end.chars().take(150).collect::<String>()); }
+    for met in &bench.cases {
+        *ends.entry(format!("{:?}", met.end)).or_insert(0) += 1;
+    }
+    for (m, row) in bench.rows.each() {
+        println!("{} {row:?}", m.name());
+    }
+    for (end, n) in ends.iter().take(60) {
+        println!("{n} {}", end.chars().take(150).collect::<String>());
+    }
 }

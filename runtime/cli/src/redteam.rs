@@ -31,6 +31,10 @@ pub(crate) struct Redteam {
     /// Of `agentdojo`, only the attacks that its first version had.
     #[arg(long, value_name = "v1|v1.2.2", default_value = "v1.2.2", value_parser = ["v1", "v1.2.2"])]
     benchmark: String,
+    /// Of `agentdojo`, the texts of the benchmark itself, as `derive_agentdojo.py --text`
+    /// writes them; made-up words of the same shape otherwise.
+    #[arg(long, value_name = "FILE")]
+    with_text: Option<PathBuf>,
     /// Only cases whose name holds this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
@@ -65,6 +69,13 @@ impl Redteam {
                 sections.push(report.section());
             }
         }
+        let texts = self.with_text.as_ref().map(|path| {
+            fs::read_to_string(path).map_err(|why| {
+                let path = shown(&path.to_string_lossy());
+                format!("{path}: {why}\ngive what `derive_agentdojo.py --text FILE` wrote")
+            })
+        });
+        let texts = texts.transpose()?;
         let agentdojo =
             if self.benchmark == "v1" { Public::AgentDojoFirst } else { Public::AgentDojo };
         for (name, public) in [("agentdojo", agentdojo), ("injecagent", Public::InjecAgent)] {
@@ -73,12 +84,14 @@ impl Redteam {
             }
             let wanted = self.filter.as_deref().unwrap_or_default();
             let lively = !self.json && io::stderr().is_terminal();
+            let texts = texts.as_deref().filter(|_| name == "agentdojo");
             let mut told = |number: usize| {
                 if lively && number.is_multiple_of(25) {
                     eprint!("\r\x1b[K{name}: {number} cases");
                 }
             };
-            let bench = synapse_redteam::play(public, &|case| case.contains(wanted), &mut told)?;
+            let bench =
+                synapse_redteam::play(public, texts, &|case| case.contains(wanted), &mut told)?;
             if lively {
                 eprint!("\r\x1b[K");
             }
@@ -98,10 +111,16 @@ impl Redteam {
                 let _ = writeln!(out, "\n{}\n{}", section.title, lines.join("\n"));
             }
         }
-        io::stdout().lock().write_all(&out).or_else(|why| output::told(&why).map_or(Ok(()), Err))?;
+        io::stdout()
+            .lock()
+            .write_all(&out)
+            .or_else(|why| output::told(&why).map_or(Ok(()), Err))?;
         if let Some(path) = &self.html {
             fs::write(path, page(&sections)).map_err(|why| {
-                format!("{}: {why}\ngive a file that can be written", shown(&path.to_string_lossy()))
+                format!(
+                    "{}: {why}\ngive a file that can be written",
+                    shown(&path.to_string_lossy())
+                )
             })?;
         }
         Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -139,12 +158,13 @@ impl Redteam {
     }
 
     fn cases(&self) -> Result<(Vec<Case>, Vec<Case>), String> {
-        let (mut attacks, mut work) = if ["own", "all"].iter().any(|name| self.corpus == Path::new(name)) {
-            let told = |why: synapse_redteam::BadCase| why.to_string();
-            (corpus().map_err(told)?, work().map_err(told)?)
-        } else {
-            folder(&self.corpus)?.into_iter().partition(|case| case.goal.is_some())
-        };
+        let (mut attacks, mut work) =
+            if ["own", "all"].iter().any(|name| self.corpus == Path::new(name)) {
+                let told = |why: synapse_redteam::BadCase| why.to_string();
+                (corpus().map_err(told)?, work().map_err(told)?)
+            } else {
+                folder(&self.corpus)?.into_iter().partition(|case| case.goal.is_some())
+            };
         let wanted = self.filter.as_deref().unwrap_or_default();
         attacks.retain(|case| case.name.contains(wanted));
         work.retain(|case| case.name.contains(wanted));
@@ -155,7 +175,10 @@ impl Redteam {
 /// The cases of a person's own folder, by name.
 fn folder(path: &Path) -> Result<Vec<Case>, String> {
     let why = |path: &Path, why: &io::Error| {
-        format!("{}: {why}\ngive a folder of cases, or one of `own`, `agentdojo`, `injecagent` and `all`", shown(&path.to_string_lossy()))
+        format!(
+            "{}: {why}\ngive a folder of cases, or one of `own`, `agentdojo`, `injecagent` and `all`",
+            shown(&path.to_string_lossy())
+        )
     };
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| why(path, &error))? {
