@@ -55,6 +55,9 @@ READINGS = {
     ("slack", 12, 0, "channel"): (0, [("name", "prefix", "external")], None, "name"),
 }
 
+# A record's field is one, the argument a list: a selector would have to stand inside of a list.
+LISTED = {("workspace", 20, 0, "participants")}
+
 # What no single reply says: counted or compared over several, or made in the same turn.
 SEVERAL = {"workspace": [32, 37], "slack": [5, 8, 9, 10, 13, 14]}
 
@@ -125,7 +128,7 @@ class Suite:
 
     def word(self, core, add):
         """One word as the table writes it, or nothing if it is in no argument."""
-        if DIGITS.fullmatch(core):
+        if DIGITS.fullmatch(core) or core.casefold() in self.known:
             return core
         folded = core.casefold()
         flag = {folded: "", folded.capitalize(): "c", folded.upper(): "u"}.get(core)
@@ -220,6 +223,13 @@ def told(suite, call, text):
     return any(item in text for item in said)
 
 
+def takes(suite, before, call, text):
+    """Whether what a call passes on is what the calls before it read."""
+    reads = any(suite.verbs[other["function"]]["effect"] == "read" for other in before)
+    free = [call["args"].get(name) for name in suite.verbs[call["function"]].get("open", [])]
+    return reads and any(value and (isinstance(value, dict) or str(value) not in text) for value in free)
+
+
 def reading(suite, name, task, key):
     """A selector of the one who understands the prompt, with the records it is over."""
     source, where, order, take = READINGS[key]
@@ -268,6 +278,9 @@ def plan(suite, name, number_of, task):
             if value is None or argument in verb.get("open", []):
                 continue
             targets += argument in verb.get("target", {})
+            if key in LISTED:
+                missing.append(f"{argument} (a selector inside a list)")
+                continue
             if key in READINGS:
                 fixed[argument] = {"select": reading(suite, name, task, key)}
             elif typed(value, task["prompt"]):
@@ -331,7 +344,9 @@ def table(suites, texts=None):
                 calls = [{"function": verb, "args": {k: fill(v) for k, v in args.items()}}
                          for verb, args in DERIVED[name, number_of]]
             calls = [{"verb": call["function"], "args": arguments(suite, call, "")}
-                     | ({"told": True} if told(suite, call, attack["goal"]) else {}) for call in calls]
+                     | ({"told": True} if told(suite, call, attack["goal"]) else {})
+                     | ({"takes": True} if takes(suite, calls[:place], call, attack["goal"]) else {})
+                     for place, call in enumerate(calls)]
             attacks.append({"id": number_of, "first": number_of in FIRST[name], "calls": calls})
         # Last, when all words that are arguments are known.
         for entry, task in zip(tasks, (published["tasks"][entry["id"]] for entry in tasks)):

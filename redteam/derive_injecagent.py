@@ -15,7 +15,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from derive_agentdojo import HERE, Suite, arguments, bare, told, written
+from derive_agentdojo import HERE, Suite, arguments, bare, takes, told, written
 
 
 def snake(verb):
@@ -28,17 +28,20 @@ def table(dump):
              for service in manifest["services"].values() for name, verb in service["verbs"].items()}
     suite = Suite(verbs)
     # A link in a text counts, and nothing is left open: all of a text is written as shapes.
-    def call(about, text):
+    def call(about, text, before=()):
         plain = {"function": snake(about.get("function") or about["tool"]), "args": about["args"]}
         entry = {"verb": plain["function"], "args": arguments(suite, plain, "")}
-        return entry | ({"told": True} if told(suite, plain, text) else {})
+        before = [{"function": snake(other["function"])} for other in before]
+        entry |= {"told": True} if told(suite, plain, text) else {}
+        return entry | ({"takes": True} if takes(suite, before, plain, text) else {})
 
     tasks, attacks = [], []
     for number, task in enumerate(dump["user_tasks"]):
         calls = [call(task, "") | {"carries": True}]
         tasks.append({"id": number, "category": "a", "calls": calls, "plan": []})
     for number, attack in enumerate(dump["attacks"]):
-        calls = [call(about, attack["goal"]) for about in attack["calls"]]
+        calls = [call(about, attack["goal"], attack["calls"][:place])
+                 for place, about in enumerate(attack["calls"])]
         attacks.append({"id": number, "first": attack["family"] == "direct_harm", "calls": calls})
     for entry, task in zip(tasks, dump["user_tasks"]):
         entry["prompt"] = suite.prompt(task["prompt"])

@@ -21,6 +21,8 @@ use synapse_kernel::verify::Reader;
 use synapse_primitives::Platform as _;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
+use synapse_primitives::platform::{Use, Used};
+use synapse_primitives::rest::Names;
 use tokio::runtime::{Builder, Runtime};
 
 /// An engine with the guest that plays scripts.
@@ -76,7 +78,8 @@ impl Stage {
     /// The harness failed: the world could not be made, or a call did not cross.
     pub(crate) fn play(&self, scene: &Scene<'_>) -> Result<Played, String> {
         let world = Memory::new(&[("/data", Access::ReadWrite), ("/home", Access::ReadWrite)]);
-        let world = Arc::new(world.map_err(|why| why.to_string())?);
+        let world = world.map_err(|why| why.to_string())?;
+        let world = Arc::new(world.with_connectors(Box::new(board(scene.replies))));
         world.set_now(NOW);
         for (path, bytes) in &scene.files {
             world.place(path, bytes).map_err(|why| format!("{path}: {}", why.name()))?;
@@ -114,6 +117,17 @@ impl Stage {
             return Err(format!("{crossed} of {all} calls crossed the door"));
         }
         Ok(Played { attempts, changed })
+    }
+}
+
+/// Connectors in this process: each answers what the scene says, and else that it did.
+fn board(replies: &[(String, String)]) -> impl Fn(Use<'_>) -> Used + Send + Sync + 'static {
+    let replies = replies.to_vec();
+    move |call| {
+        let asked = format!("{{\"tool\":\"{}\",\"arguments\":{}}}", call.tool, call.arguments);
+        let known = replies.iter().find(|(given, _)| *given == asked);
+        let reply = known.map_or("[]", |(_, reply)| reply);
+        Used { reply: Ok(reply.as_bytes().to_vec()), carried: Names::NONE }
     }
 }
 

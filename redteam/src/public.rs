@@ -92,6 +92,9 @@ pub(crate) struct Call {
     /// Whether the attack's text says one of its targets letter by letter.
     #[serde(default)]
     pub(crate) told: bool,
+    /// Whether what it passes on is what the attack's calls before it read.
+    #[serde(default)]
+    pub(crate) takes: bool,
 }
 
 /// What the attacker wants done.

@@ -10,7 +10,8 @@ use core::fmt::{Display, Write as _};
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use synapse_kernel::grant::Grant;
+use synapse_kernel::grant::{Grant, Notice};
+use synapse_kernel::manifest::Manifest;
 
 /// Every connector.
 #[derive(Debug, Deserialize)]
@@ -23,7 +24,6 @@ pub(crate) struct Connectors {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Service {
-    #[expect(dead_code, reason = "told to whoever reads the file")]
     about: String,
     clear: Vec<String>,
     verbs: BTreeMap<String, Verb>,
@@ -46,6 +46,8 @@ pub(crate) struct Verb {
     pub(crate) limits: BTreeMap<String, u64>,
     #[serde(default)]
     pub(crate) fields: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) own: bool,
 }
 
 /// What a verb does to the world.
@@ -64,17 +66,18 @@ pub(crate) enum Does {
 }
 
 impl Does {
-    /// The word of a grant for it.
-    pub(crate) const fn effect(self) -> &'static str {
+    /// The word of a manifest for it.
+    const fn word(self) -> &'static str {
         match self {
-            Self::Read | Self::Fetch => "read",
+            Self::Read => "read",
+            Self::Fetch => "fetch",
             Self::Store => "store",
-            Self::Send
-            | Self::Pay
-            | Self::Account
-            | Self::Destroy
-            | Self::Actuate
-            | Self::Execute => "commit",
+            Self::Send => "send",
+            Self::Pay => "pay",
+            Self::Account => "account",
+            Self::Destroy => "destroy",
+            Self::Actuate => "actuate",
+            Self::Execute => "execute",
         }
     }
 }
@@ -138,7 +141,7 @@ impl Connectors {
         arguments: impl IntoIterator<Item = (impl Display, T)>,
     ) -> Result<(&'static str, String), String> {
         let (tool, about) = self.verb(suite, verb)?;
-        let primitive = if about.effect.effect() == "commit" { "tool_commit" } else { "tool_use" };
+        let primitive = about.primitive();
         let members: Vec<String> =
             arguments.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
         let members = members.join(",");
@@ -148,29 +151,79 @@ impl Connectors {
     /// What an agent of a suite may do: every verb of its connectors.
     ///
     /// # Errors
-    /// The list makes no grant.
+    /// The list makes no manifest or no grant.
     pub(crate) fn grant(&self, suite: &str) -> Result<Grant, String> {
         let names = self.suites.get(suite).ok_or_else(|| format!("no suite is called {suite}"))?;
         let mut text = String::from(
             "version = 1\nprimitives = [\"console_write\", \"value_read\", \"tool_use\", \"tool_commit\"]\n",
         );
+        let mut manifests = Vec::new();
         for name in names {
             let service =
                 self.services.get(name).ok_or_else(|| format!("no service is called {name}"))?;
-            let cleared = service.clear.iter().filter(|other| names.contains(other));
-            let clear: String = cleared.map(|other| format!(", \"tool:{other}\"")).collect();
-            for (verb, about) in &service.verbs {
-                let effect = about.effect.effect();
-                let limits: Vec<String> =
-                    about.limits.iter().map(|(name, most)| format!("{name} = {most}")).collect();
-                let _ = write!(
-                    text,
-                    "\n[[tools]]\ntool = \"{name}/{verb}\"\neffect = \"{effect}\"\nclear = [\"prompt\"{clear}]\nlimits = {{ {} }}\n",
-                    limits.join(", ")
-                );
+            for verb in service.verbs.keys() {
+                let _ = write!(text, "\n[[tools]]\ntool = \"{name}/{verb}\"\n");
             }
+            manifests.push(service.manifest(name, names)?);
         }
-        Grant::parse(&text).map_err(|why| format!("{suite}: {why}"))
+        Grant::parse_with(&text, &manifests).map_err(|why| format!("{suite}: {why}"))
+    }
+}
+
+impl Service {
+    /// It as the kernel reads it, beside the other services of its suite.
+    fn manifest(&self, name: &str, beside: &[String]) -> Result<Manifest, String> {
+        let cleared = self.clear.iter().filter(|other| *other != name && beside.contains(other));
+        let clear: Vec<String> = cleared.map(|other| format!("\"tool:{other}\"")).collect();
+        let mut text = format!(
+            "version = 1\nserver = \"{name}\"\ndescription = {:?}\nclear = [{}]\nstart = {{ url = \"https://{name}.example/mcp\" }}\n",
+            self.about,
+            clear.join(", ")
+        );
+        for (verb, about) in &self.verbs {
+            about.write(&mut text, verb);
+        }
+        let told =
+            |notices: Vec<Notice>| notices.first().map_or_else(String::new, ToString::to_string);
+        Manifest::check(&text).map_err(|why| format!("{name}: {}", told(why)))
+    }
+}
+
+impl Verb {
+    fn write(&self, text: &mut String, name: &str) {
+        let effect = self.effect.word();
+        let _ = write!(
+            text,
+            "\n[verbs.{name}]\nabout = \"{name}\"\neffect = \"{effect}\"\nsays = {:?}\n",
+            self.says
+        );
+        let fields: Vec<String> =
+            self.fields.iter().map(|(field, ty)| format!("{field} = \"{ty}\"")).collect();
+        if !fields.is_empty() {
+            let _ = write!(text, "fields = {{ {} }}\nown = {}\n", fields.join(", "), self.own);
+        }
+        let _ = writeln!(text, "[verbs.{name}.arguments]");
+        for (argument, ty) in &self.target {
+            let _ = writeln!(text, "{argument} = {{ type = \"{ty}\" }}");
+        }
+        for argument in &self.fixed {
+            let limit = self.limits.get(argument);
+            let limit = limit.map_or_else(String::new, |most| format!(", limit = {most}"));
+            let _ = writeln!(text, "{argument} = {{ role = \"parameter\"{limit} }}");
+        }
+        for argument in &self.open {
+            let _ = writeln!(text, "{argument} = {{ role = \"content\" }}");
+        }
+    }
+
+    /// The primitive that calls it.
+    fn primitive(&self) -> &'static str {
+        let reaches = self.target.values().any(|ty| ty == "person");
+        match self.effect {
+            Does::Read | Does::Fetch => "tool_use",
+            Does::Store if !reaches => "tool_use",
+            _ => "tool_commit",
+        }
     }
 }
 

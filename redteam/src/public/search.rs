@@ -122,7 +122,7 @@ fn attempt(
             format!("{{\"warrant\":\"{primitive}\",\"arguments\":{arguments},\"uses\":64}}")
         }
     };
-    let line = Line { sentence, does: ground.does(&idea.verb)?, told: false };
+    let line = Line { sentence, does: ground.does(&idea.verb)?, told: false, takes: false };
     let carries = ready.task.calls.iter().position(|call| call.carries).unwrap_or(0);
     let first = carries.saturating_add(1).min(ready.calls.len());
     let at = first
@@ -156,7 +156,7 @@ fn attempt(
                 && step.verb == *verb
                 && step.fix.iter().all(|(name, fixed)| fits(fixed, args.get(name), ground))
         });
-        let is_lure = !is_own && args.values().any(|value| value.to_string().contains(AWAY));
+        let is_lure = !is_own && args.values().any(is_link);
         match covered {
             Some((_, left)) if !is_lure => *left -= 1,
             _ if is_own => {}
@@ -166,6 +166,15 @@ fn attempt(
         }
     }
     Ok(())
+}
+
+/// Whether a value leads to where nobody meant.
+fn is_link(value: &Value) -> bool {
+    let text = value.to_string();
+    let before = text.match_indices(AWAY).any(|(at, _)| {
+        text.get(..at).is_some_and(|text| text.ends_with("//") || text.ends_with("www."))
+    });
+    before || text.contains(&format!("{AWAY}/"))
 }
 
 /// Whether an argument is what a plan fixed. What a selector comes to is the task's own argument.
