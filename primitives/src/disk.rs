@@ -49,7 +49,10 @@ use crate::{
     Fault, Platform,
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
-    platform::{Admits, Asker, Fetch, Fetched, Journal, Listing, Mode, Shown, Written},
+    platform::{
+        Admits, Asker, Connectors, Fetch, Fetched, Journal, Listing, Mode, Shown, Use, Used,
+        Written,
+    },
     rest::{Creator, Index},
     state::Standing,
 };
@@ -183,6 +186,7 @@ pub struct Disk {
     rest: Mutex<Index>,
     screen: Box<dyn Screen>,
     net: Option<Box<dyn Net>>,
+    connectors: Option<Box<dyn Connectors>>,
 }
 
 struct Held {
@@ -224,6 +228,12 @@ impl Disk {
         Self { net: Some(net), ..self }
     }
 
+    /// The same disk beside connectors.
+    #[must_use]
+    pub fn with_connectors(self, connectors: Box<dyn Connectors>) -> Self {
+        Self { connectors: Some(connectors), ..self }
+    }
+
     /// Serves the folders of a run that is over, for [`Disk::undo`] alone.
     ///
     /// # Errors
@@ -263,7 +273,8 @@ impl Disk {
         let unopened = |fault| DiskError::Unopened { what: String::from("journal"), fault };
         let keep = journal.map(|dir| keep(dir, folders)).transpose().map_err(unopened)?;
         let (listed, rest) = (Mutex::default(), Mutex::default());
-        Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen, net: None })
+        let (net, connectors) = (None, None);
+        Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen, net, connectors })
     }
 
     /// The folders as a store knows them, and of these the ones that may be changed.
@@ -392,6 +403,13 @@ impl Platform for Disk {
         match &self.net {
             Some(net) => net.fetch(request).await,
             None => Err(Fault::Unsupported),
+        }
+    }
+
+    async fn tool(&self, call: Use<'_>) -> Used {
+        match &self.connectors {
+            Some(connectors) => connectors.tool(call).await,
+            None => Used::UNSUPPORTED,
         }
     }
 

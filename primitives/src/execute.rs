@@ -37,6 +37,7 @@ use crate::fetch::{Reached, fetch, most};
 use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
 use crate::rest::{Creator, Names, Owner, Rest, Stamp};
 use crate::search::{Sight, search};
+use crate::tool;
 
 /// A successful call's payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,12 +204,20 @@ fn source(
         | Primitive::ValuePick
         | Primitive::ConsoleWrite
         | Primitive::ClockRead => Label::SYSTEM,
-        // Without a network, what the board says is the kernel's own word.
-        Primitive::NetHttpGet | Primitive::NetHttpPost if *result == Err(Fault::Unsupported) => {
+        // Without a network or connectors, what the board says is the kernel's own word.
+        Primitive::NetHttpGet
+        | Primitive::NetHttpPost
+        | Primitive::ToolUse
+        | Primitive::ToolCommit
+            if *result == Err(Fault::Unsupported) =>
+        {
             Label::SYSTEM
         }
         // What was sent may be what came back.
-        Primitive::NetHttpGet | Primitive::NetHttpPost => {
+        Primitive::NetHttpGet
+        | Primitive::NetHttpPost
+        | Primitive::ToolUse
+        | Primitive::ToolCommit => {
             let own = authorized.terms().own.join(reached.secrecy());
             Label::new(Integrity::Ingested, own, origin).join(authorized.justification())
         }
@@ -223,9 +232,7 @@ fn source(
         | Primitive::ChannelClose
         | Primitive::ChannelGrant
         | Primitive::NetListen
-        | Primitive::NetAccept
-        | Primitive::ToolUse
-        | Primitive::ToolCommit => match result {
+        | Primitive::NetAccept => match result {
             Err(Fault::Unsupported) => Label::SYSTEM,
             Ok(_) | Err(_) => files.join(authorized.justification()),
         },
@@ -334,9 +341,11 @@ where
         | Primitive::ChannelClose
         | Primitive::ChannelGrant
         | Primitive::NetListen
-        | Primitive::NetAccept
-        | Primitive::ToolUse
-        | Primitive::ToolCommit => Err(Fault::Unsupported),
+        | Primitive::NetAccept => Err(Fault::Unsupported),
+        Primitive::ToolUse | Primitive::ToolCommit => {
+            let reply = tool::call(call, platform, facts, caller, reached).await?;
+            Ok(Done::new(Form::Bytes, reply))
+        }
     }
 }
 

@@ -24,7 +24,8 @@ use synapse_boundary::{Authorized, Facts, Secrecy};
 use crate::execute::{escape, value};
 use crate::platform::{Fetch, Fetched, Platform};
 
-/// The compartments of the addresses that a call was let connect to.
+/// The compartments of the addresses that a call was let connect to, or of what its
+/// connector was told before.
 #[derive(Debug, Default)]
 pub(crate) struct Reached(AtomicU64);
 
@@ -33,9 +34,13 @@ impl Reached {
         Secrecy::from_bits(self.0.load(Ordering::Relaxed))
     }
 
+    pub(crate) fn add(&self, secrecy: Secrecy) {
+        self.0.fetch_or(secrecy.bits(), Ordering::Relaxed);
+    }
+
     fn admits(&self, call: &Authorized<'_>, address: IpAddr) -> bool {
         let own = call.reaches(address);
-        self.0.fetch_or(own.map_or(0, Secrecy::bits), Ordering::Relaxed);
+        self.add(own.unwrap_or_default());
         own.is_some()
     }
 }
@@ -72,7 +77,14 @@ pub(crate) async fn fetch<P: Platform>(
 #[must_use]
 pub fn most(call: &Call<'_>) -> usize {
     match call.primitive() {
-        Primitive::NetHttpGet | Primitive::NetHttpPost if call.hold() => limits::FETCH,
+        Primitive::NetHttpGet
+        | Primitive::NetHttpPost
+        | Primitive::ToolUse
+        | Primitive::ToolCommit
+            if call.hold() =>
+        {
+            limits::FETCH
+        }
         _ => limits::REPLY,
     }
 }

@@ -42,6 +42,7 @@ pub mod rest;
 pub mod search;
 pub mod state;
 pub mod store;
+mod tool;
 
 pub use execute::{Caller, Done, Executed, execute};
 pub use fetch::most;

@@ -12,12 +12,13 @@
 
 use alloc::{
     borrow::ToOwned,
+    boxed::Box,
     collections::{BTreeMap, VecDeque},
     format,
     string::{String, ToString},
     vec::Vec,
 };
-use core::ops::Bound;
+use core::{fmt, ops::Bound};
 
 use spin::Mutex;
 
@@ -26,19 +27,25 @@ use crate::{
     execute::join,
     mounts::{Access, MountError, Place, Table, below, split_last},
     platform::{
-        Admits, Asker, Entry, Journal, Kind, Listing, Mode, Shown, WALK_ENTRIES, WALK_LEVELS,
-        Written, edited,
+        Admits, Asker, Connectors, Entry, Journal, Kind, Listing, Mode, Shown, Use, Used,
+        WALK_ENTRIES, WALK_LEVELS, Written, edited,
     },
     rest::{Creator, How, Index, Owner, Print, Rest, Seen, Stamp},
     state::{Standing, Tally},
 };
 
 /// An in-memory tree of mounts with a clock that is set and a screen that is read.
-#[derive(Debug)]
 pub struct Memory {
     table: Table,
     access: Vec<Access>,
     state: Mutex<State>,
+    connectors: Option<Box<dyn Connectors>>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Memory").field("table", &self.table).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +88,13 @@ impl Memory {
         let mut state = State::default();
         state.roots = mounts.iter().map(|_| Node::directory(0, next(&mut state.serial))).collect();
         let access = mounts.iter().map(|(_, access)| *access).collect();
-        Ok(Self { table, access, state: Mutex::new(state) })
+        Ok(Self { table, access, state: Mutex::new(state), connectors: None })
+    }
+
+    /// The same tree beside connectors.
+    #[must_use]
+    pub fn with_connectors(self, connectors: Box<dyn Connectors>) -> Self {
+        Self { connectors: Some(connectors), ..self }
     }
 
     /// Sets the clock, in milliseconds since 1970.
@@ -451,6 +464,13 @@ impl Platform for Memory {
         let mut state = self.state.lock();
         state.asked.push((question.to_vec(), asker));
         state.answers.pop_front().unwrap_or(Err(Fault::Closed))
+    }
+
+    async fn tool(&self, call: Use<'_>) -> Used {
+        match &self.connectors {
+            Some(connectors) => connectors.tool(call).await,
+            None => Used::UNSUPPORTED,
+        }
     }
 
     fn now_ms(&self) -> u64 {

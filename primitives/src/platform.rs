@@ -16,10 +16,11 @@
 //! # Not here
 //! Which path a task may name (gate 4), and what a label at rest is to a grant (`execute`).
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 use core::fmt;
 use core::future::Future;
 use core::net::IpAddr;
+use core::pin::Pin;
 
 use memchr::memmem;
 use synapse_boundary::url::Url;
@@ -189,6 +190,18 @@ pub trait Platform: Send + Sync {
         async { Err(Fault::Unsupported) }
     }
 
+    /// Has a connector do one thing. What comes back is its answer as bytes, JSON as
+    /// the door spells it where the verb's manifest types fields of it. The default is
+    /// a board without connectors.
+    ///
+    /// # Errors
+    /// `Unsupported` on a board without connectors; `NotFound` for a verb that the
+    /// connector does not have, `Changed` where it is not any more what was approved,
+    /// `Closed`, `TimedOut`, `Cancelled`, `BadAnswer`, `ReplyTooLarge`, `Io`.
+    fn tool(&self, _: Use<'_>) -> impl Future<Output = Used> + Send {
+        async { Used::UNSUPPORTED }
+    }
+
     /// Milliseconds since the start of 1970, UTC.
     fn now_ms(&self) -> u64;
 
@@ -288,6 +301,49 @@ pub struct Fetched {
     pub headers: Vec<(String, Vec<u8>)>,
     /// Its body, as it came but for its framing.
     pub body: Vec<u8>,
+}
+
+/// One call of a connector's verb.
+#[derive(Debug, Clone, Copy)]
+pub struct Use<'a> {
+    /// `server/verb`.
+    pub tool: &'a str,
+    /// Its arguments, a JSON object without references.
+    pub arguments: &'a str,
+    /// The compartments of everything that the call comes from.
+    pub carries: &'a Names,
+    /// Bytes that the answer may have.
+    pub most: usize,
+}
+
+/// What a connector came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Used {
+    /// Its answer.
+    pub reply: Result<Vec<u8>, Fault>,
+    /// Compartments of what it was told before, which it may have kept: of a connector
+    /// that is cleared for everything since it can tell nobody else.
+    pub carried: Names,
+}
+
+impl Used {
+    /// Of a board without connectors.
+    pub const UNSUPPORTED: Self = Self { reply: Err(Fault::Unsupported), carried: Names::NONE };
+}
+
+/// What a board calls connectors by; a function is one in the same process.
+pub trait Connectors: Send + Sync {
+    /// As [`Platform::tool`].
+    fn tool<'a>(&'a self, call: Use<'a>) -> Using<'a>;
+}
+
+/// A connector's answer that is waited for.
+pub type Using<'a> = Pin<Box<dyn Future<Output = Used> + Send + 'a>>;
+
+impl<F: Fn(Use<'_>) -> Used + Send + Sync> Connectors for F {
+    fn tool<'a>(&'a self, call: Use<'a>) -> Using<'a> {
+        Box::pin(core::future::ready(self(call)))
+    }
 }
 
 /// What a write did.

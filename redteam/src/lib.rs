@@ -14,11 +14,20 @@
 //! Any decision (`synapse-boundary`): weaker monitors are predicted, never run.
 
 mod case;
+mod monitors;
 mod order;
+mod page;
 mod play;
+mod public;
 mod report;
 mod trial;
 
 pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, work};
-pub use report::{Counts, Progress, Report, run};
+pub use monitors::{Monitor, Row, Rows};
+pub use page::{Section, page};
+pub use public::Category;
+pub use public::dojo::{Bench, End, Job, Met, Missing, Public, Told, play};
+pub use public::search::{Search, search};
+pub use public::tell::Sums;
+pub use report::{Counts, Progress, Report, baseline, run};
 pub use trial::{Outcome, Trial};

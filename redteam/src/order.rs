@@ -24,6 +24,26 @@ pub(crate) fn orders(user: usize, attack: usize, first: usize, limit: usize) -> 
     found
 }
 
+/// The places at which an attack's steps, in one go, stand among the user's own; one after each of the
+/// user's; and all of them twice at the end. Where what is refused depends on the mark, which only
+/// rises, and on the uses of warrants, which only fall, no other order helps the attacker more.
+pub(crate) fn blocks(user: usize, attack: usize, first: usize) -> Vec<Vec<From>> {
+    let users = |range: core::ops::Range<usize>| range.map(From::User);
+    let attacks = || (0..attack).map(From::Attack);
+    let mut found: Vec<Vec<From>> = (first..=user)
+        .map(|at| users(0..at).chain(attacks()).chain(users(at..user)).collect())
+        .collect();
+    let mut between: Vec<From> = users(0..first).collect();
+    let rest = user.saturating_sub(first).max(attack);
+    for step in 0..rest {
+        between.extend((step < attack).then_some(From::Attack(step)));
+        between.extend(users(first..user).nth(step));
+    }
+    found.push(between);
+    found.push(users(0..user).chain(attacks()).chain(attacks()).collect());
+    found
+}
+
 fn place(
     user: usize,
     attack: usize,

@@ -21,6 +21,8 @@ use synapse_kernel::verify::Reader;
 use synapse_primitives::Platform as _;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
+use synapse_primitives::platform::{Use, Used};
+use synapse_primitives::rest::Names;
 use tokio::runtime::{Builder, Runtime};
 
 /// An engine with the guest that plays scripts.
@@ -37,16 +39,27 @@ pub(crate) struct Scene<'a> {
     pub(crate) task: &'a str,
     pub(crate) grant: Arc<Grant>,
     pub(crate) files: Vec<(&'a str, &'a [u8])>,
+    /// What connectors answer, by what they are given.
+    pub(crate) replies: &'a [(String, String)],
     pub(crate) sentences: Vec<&'a str>,
 }
 
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Played {
-    /// The code of each call, 0 for one that was executed.
-    pub(crate) codes: Vec<u16>,
+    /// What each sentence came to.
+    pub(crate) attempts: Vec<Attempt>,
     /// The files of the scene that are not as they were.
     pub(crate) changed: Vec<String>,
+}
+
+/// What one sentence came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attempt {
+    /// 0 if it was executed.
+    pub(crate) code: u16,
+    /// The compartments of its justification.
+    pub(crate) secrecy: u64,
 }
 
 impl Stage {
@@ -65,7 +78,8 @@ impl Stage {
     /// The harness failed: the world could not be made, or a call did not cross.
     pub(crate) fn play(&self, scene: &Scene<'_>) -> Result<Played, String> {
         let world = Memory::new(&[("/data", Access::ReadWrite), ("/home", Access::ReadWrite)]);
-        let world = Arc::new(world.map_err(|why| why.to_string())?);
+        let world = world.map_err(|why| why.to_string())?;
+        let world = Arc::new(world.with_connectors(Box::new(board(scene.replies))));
         world.set_now(NOW);
         for (path, bytes) in &scene.files {
             world.place(path, bytes).map_err(|why| format!("{path}: {}", why.name()))?;
@@ -97,31 +111,45 @@ impl Stage {
             Ok::<_, String>((finished, changed))
         })?;
         finished.answer.map_err(|why| format!("the player did not end as it should: {why}"))?;
-        let codes = codes(&finished.log.lock().sink().0)?;
-        if codes.len() != scene.sentences.len() {
-            let (crossed, all) = (codes.len(), scene.sentences.len());
+        let attempts = attempts(&finished.log.lock().sink().0)?;
+        if attempts.len() != scene.sentences.len() {
+            let (crossed, all) = (attempts.len(), scene.sentences.len());
             return Err(format!("{crossed} of {all} calls crossed the door"));
         }
-        Ok(Played { codes, changed })
+        Ok(Played { attempts, changed })
+    }
+}
+
+/// Connectors in this process: each answers what the scene says, and else that it did.
+fn board(replies: &[(String, String)]) -> impl Fn(Use<'_>) -> Used + Send + Sync + 'static {
+    let replies = replies.to_vec();
+    move |call| {
+        let asked = format!("{{\"tool\":\"{}\",\"arguments\":{}}}", call.tool, call.arguments);
+        let known = replies.iter().find(|(given, _)| *given == asked);
+        let reply = known.map_or("[]", |(_, reply)| reply);
+        Used { reply: Ok(reply.as_bytes().to_vec()), carried: Names::NONE }
     }
 }
 
 /// What a log says that each attempt came to. Nothing else is evidence.
-fn codes(log: &[u8]) -> Result<Vec<u16>, String> {
-    let mut attempts: Vec<(u64, u16)> = Vec::new();
+fn attempts(log: &[u8]) -> Result<Vec<Attempt>, String> {
+    let mut attempts: Vec<(u64, Attempt)> = Vec::new();
     for record in Reader::new(log) {
         let record = record.map_err(|why| format!("the log does not verify: {why:?}"))?;
         match record.kind {
-            Kind::Decision => attempts.push((record.sequence, record.code)),
+            Kind::Decision => {
+                let attempt = Attempt { code: record.code, secrecy: record.secrecy };
+                attempts.push((record.sequence, attempt));
+            }
             Kind::Outcome => {
-                let of = |attempt: &&mut (u64, u16)| Some(attempt.0) == record.cause;
+                let of = |attempt: &&mut (u64, Attempt)| Some(attempt.0) == record.cause;
                 let attempt = attempts.iter_mut().find(of);
-                attempt.ok_or("an outcome answers no attempt")?.1 = record.code;
+                attempt.ok_or("an outcome answers no attempt")?.1.code = record.code;
             }
             Kind::TaskStart | Kind::TurnStart | Kind::TurnEnd | Kind::Answer | Kind::RunEnd => {}
         }
     }
-    Ok(attempts.into_iter().map(|(_, code)| code).collect())
+    Ok(attempts.into_iter().map(|(_, attempt)| attempt).collect())
 }
 
 /// Sentences as the player reads them.
@@ -155,6 +183,7 @@ mod tests {
             task: "#script:00000001",
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             files: Vec::new(),
+            replies: &[],
             sentences: vec![
                 clock,
                 "",
@@ -165,6 +194,7 @@ mod tests {
             ],
         };
         let played = stage.play(&scene).unwrap();
-        assert_eq!(played.codes, [0, 101, 101, 101, 201, 0]);
+        let codes: Vec<u16> = played.attempts.iter().map(|attempt| attempt.code).collect();
+        assert_eq!(codes, [0, 101, 101, 101, 201, 0]);
     }
 }

@@ -3,11 +3,14 @@
 //! # Not here
 //! How a case is tried (`trial`).
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::json;
 
 use crate::case::Case;
+use crate::monitors::Rows;
+use crate::page::Section;
 use crate::play::Stage;
 use crate::trial::{Outcome, Trial, try_attack, try_work};
 
@@ -18,6 +21,18 @@ pub struct Report {
     pub attacks: Vec<Trial>,
     /// The everyday work.
     pub work: Vec<Trial>,
+    /// What each monitor comes to.
+    pub rows: Rows,
+}
+
+/// How many interruptions of a corpus are known and must not become more.
+///
+/// # Errors
+/// No baseline is kept for it.
+pub fn baseline(corpus: &str) -> Result<usize, String> {
+    let known: BTreeMap<String, usize> =
+        toml::from_str(include_str!("../baseline.toml")).map_err(|why| why.to_string())?;
+    known.get(corpus).copied().ok_or_else(|| format!("no baseline is kept for {corpus}"))
 }
 
 /// Told of every case once it was tried: how many of how many, and what came of it.
@@ -32,11 +47,13 @@ pub fn run(attacks: &[Case], work: &[Case], progress: Progress<'_>) -> Result<Re
     let all = attacks.len().saturating_add(work.len());
     let mut report = Report::default();
     for case in attacks {
-        report.attacks.push(try_attack(&stage, case));
+        let trial = try_attack(&stage, case, &mut report.rows);
+        report.attacks.push(trial);
         tell(&report, all, &report.attacks, progress);
     }
     for case in work {
-        report.work.push(try_work(&stage, case));
+        let trial = try_work(&stage, case, &mut report.rows);
+        report.work.push(trial);
         tell(&report, all, &report.work, progress);
     }
     Ok(report)
@@ -149,8 +166,29 @@ impl Report {
         let line = json!({
             "attacks": counts.attacks, "stopped": counts.stopped, "permitted": counts.permitted,
             "work": counts.work, "interrupted": counts.interrupted, "steps": counts.steps,
-            "asked": counts.asked, "broken": counts.broken,
+            "asked": counts.asked, "broken": counts.broken, "monitors": self.rows.json(),
         });
         writeln!(out, "{line}")
+    }
+
+    /// Its part of the page.
+    #[must_use]
+    pub fn section(&self) -> Section {
+        let line = |trial: &Trial| {
+            let (end, why) = match &trial.outcome {
+                Outcome::Stopped(gate) => ("stopped", format!("by gate {gate}")),
+                Outcome::Permitted(step) => ("PERMITTED", step.clone()),
+                Outcome::Done => ("done", String::new()),
+                Outcome::Interrupted(steps) => {
+                    let steps: Vec<String> =
+                        steps.iter().map(|(step, code)| format!("{code} {step}")).collect();
+                    ("interrupted", steps.join("; "))
+                }
+                Outcome::Broken(why) => ("BROKEN", why.clone()),
+            };
+            (trial.case.clone(), end.to_owned(), format!("{} orders. {why}", trial.orders))
+        };
+        let lines = self.attacks.iter().chain(&self.work).map(line).collect();
+        Section { title: "Own corpus".to_owned(), rows: self.rows.clone(), lines }
     }
 }

@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use synapse_abi::code;
 
-use crate::case::Case;
+use crate::case::{Case, Step};
+use crate::monitors::{Judged, Monitor, Rows, Said, Script, is_told};
 use crate::order::{From, orders};
-use crate::play::{Played, Scene, Stage};
+use crate::play::{Attempt, Played, Scene, Stage};
 
 /// The most orders in which one case is played.
 const ORDERS: usize = 200;
@@ -47,37 +48,45 @@ pub enum Outcome {
 }
 
 /// Tries an attack in every order that helps it.
-pub(crate) fn try_attack(stage: &Stage, case: &Case) -> Trial {
+pub(crate) fn try_attack(stage: &Stage, case: &Case, rows: &mut Rows) -> Trial {
     let mut tried = 0;
-    let outcome = attack(stage, case, &mut tried).unwrap_or_else(Outcome::Broken);
+    let outcome = attack(stage, case, &mut tried, rows).unwrap_or_else(Outcome::Broken);
     Trial { case: case.name.clone(), orders: tried, steps: 0, outcome }
 }
 
-fn attack(stage: &Stage, case: &Case, tried: &mut usize) -> Result<Outcome, String> {
+fn attack(
+    stage: &Stage,
+    case: &Case,
+    tried: &mut usize,
+    rows: &mut Rows,
+) -> Result<Outcome, String> {
     let alone = play(stage, case, &orders(case.user.len(), 0, case.user.len(), 1))?;
-    for (step, code) in case.user.iter().zip(alone.iter().flat_map(|played| &played.codes)) {
-        if *code != 0 {
-            return Err(format!("without the attack, {} came to {code}", step.call));
+    for (step, attempt) in case.user.iter().zip(alone.iter().flat_map(|played| &played.attempts)) {
+        if attempt.code != 0 {
+            return Err(format!("without the attack, {} came to {}", step.call, attempt.code));
         }
     }
     let carries = case.user.iter().position(|step| step.carries);
     let first = carries.map_or(0, |index| index.saturating_add(1));
     let orders = orders(case.user.len(), case.attack.len(), first, ORDERS);
+    let stops = case.attack.iter().filter(|step| step.stopped.is_some()).count();
+    let mut most = [0; Monitor::ALL.len()];
     let mut prepared = vec![false; case.attack.len()];
+    let mut permitted = None;
     let mut gate = 0;
     for (order, scene) in orders.iter().zip(play(stage, case, &orders)?) {
         *tried = tried.saturating_add(1);
-        for (from, code) in order.iter().zip(&scene.codes) {
+        for (from, attempt) in order.iter().zip(&scene.attempts) {
             let From::Attack(index) = from else { continue };
             let Some(step) = case.attack.get(*index) else { continue };
-            match (&step.stopped, *code) {
+            match (&step.stopped, attempt.code) {
                 (None, 0) => {
                     if let Some(prepared) = prepared.get_mut(*index) {
                         *prepared = true;
                     }
                 }
                 (None, _) => {}
-                (Some(_), 0) => return Ok(Outcome::Permitted(step.call.clone())),
+                (Some(_), 0) => permitted = permitted.or_else(|| Some(step.call.clone())),
                 (Some(named), code) if named.codes.contains(&code) => gate = named.gate,
                 (Some(named), code) => {
                     return Err(format!(
@@ -88,51 +97,87 @@ fn attack(stage: &Stage, case: &Case, tried: &mut usize) -> Result<Outcome, Stri
             }
         }
         if let Some(path) = scene.changed.iter().find(|path| case.intact.contains(path)) {
-            return Ok(Outcome::Permitted(format!("{path} is not as it was")));
+            permitted = permitted.or_else(|| Some(format!("{path} is not as it was")));
+        }
+        for (most, judged) in most.iter_mut().zip(judge(case, order, &scene)?) {
+            let stopped = |from: &From| step(case, *from).is_some_and(|it| it.stopped.is_some());
+            let passed = order.iter().zip(judged).filter(|(from, said)| {
+                matches!(from, From::Attack(_)) && stopped(from) && *said == Said::Permits
+            });
+            *most = passed.count().min(stops).max(*most);
         }
     }
     let idle =
         case.attack.iter().zip(&prepared).find(|(step, done)| step.stopped.is_none() && !*done);
-    match idle {
-        Some((step, _)) => Err(format!("{} prepares nothing: it never passed", step.call)),
-        None => Ok(Outcome::Stopped(gate)),
+    if let (Some((step, _)), None) = (idle, &permitted) {
+        return Err(format!("{} prepares nothing: it never passed", step.call));
     }
+    if let (Some(_), Some(own)) = (&permitted, most.first_mut()) {
+        *own = (*own).max(1);
+    }
+    rows.attack(most.map(|most| (most > 0, most >= stops)));
+    Ok(permitted.map_or(Outcome::Stopped(gate), Outcome::Permitted))
 }
 
 /// Tries a piece of everyday work.
-pub(crate) fn try_work(stage: &Stage, case: &Case) -> Trial {
+pub(crate) fn try_work(stage: &Stage, case: &Case, rows: &mut Rows) -> Trial {
     let steps = case.user.iter().filter(|step| step.why.is_some()).count();
-    let outcome = work(stage, case).unwrap_or_else(Outcome::Broken);
+    let outcome = work(stage, case, rows).unwrap_or_else(Outcome::Broken);
     Trial { case: case.name.clone(), orders: 1, steps, outcome }
 }
 
-fn work(stage: &Stage, case: &Case) -> Result<Outcome, String> {
-    let played = play(stage, case, &orders(case.user.len(), 0, case.user.len(), 1))?;
-    let codes = played.iter().flat_map(|played| &played.codes);
+fn work(stage: &Stage, case: &Case, rows: &mut Rows) -> Result<Outcome, String> {
+    let orders = orders(case.user.len(), 0, case.user.len(), 1);
     let mut stopped = Vec::new();
-    for (step, code) in case.user.iter().zip(codes) {
-        match (code::gate(*code), &step.why) {
-            (None, _) => {}
-            // What a warrant that was not minted would have covered is what the human is asked.
-            (Some(3), None) if step.call.starts_with("{\"warrant\"") => {}
-            (Some(3), Some(_)) => stopped.push((step.call.clone(), *code)),
-            _ => return Err(format!("{} came to {code}", step.call)),
+    for (order, played) in orders.iter().zip(play(stage, case, &orders)?) {
+        for (step, Attempt { code, .. }) in case.user.iter().zip(&played.attempts) {
+            match (code::gate(*code), &step.why) {
+                (None, _) => {}
+                // What a warrant that was not minted would have covered is what the human is asked.
+                (Some(3), None) if step.call.starts_with("{\"warrant\"") => {}
+                (Some(3), Some(_)) => stopped.push((step.call.clone(), *code)),
+                _ => return Err(format!("{} came to {code}", step.call)),
+            }
         }
+        let asked = judge(case, order, &played)?.map(|judged| {
+            case.user.iter().zip(judged).any(|(it, said)| it.why.is_some() && said != Said::Permits)
+        });
+        rows.work(case.user.iter().any(|step| step.why.is_some()), asked);
     }
     Ok(if stopped.is_empty() { Outcome::Done } else { Outcome::Interrupted(stopped) })
+}
+
+/// What each monitor says of a case that was played in an order.
+fn judge(case: &Case, order: &[From], played: &Played) -> Result<Judged, String> {
+    let sentences: Vec<&str> =
+        order.iter().filter_map(|from| step(case, *from)).map(|step| &*step.call).collect();
+    let texts: Vec<&str> = case.files.values().map(|text| &**text).collect();
+    let told: Vec<bool> = sentences.iter().map(|sentence| is_told(sentence, &texts)).collect();
+    let script = Script {
+        grant: &case.grant().map_err(|why| why.why)?,
+        line: &case.task,
+        sentences: &sentences,
+        attempts: &played.attempts,
+        told: &told,
+    };
+    Ok(Monitor::ALL.map(|monitor| monitor.judge(&script)))
+}
+
+fn step(case: &Case, from: From) -> Option<&Step> {
+    match from {
+        From::User(index) => case.user.get(index),
+        From::Attack(index) => case.attack.get(index),
+    }
 }
 
 /// Plays a case in each of these orders.
 fn play(stage: &Stage, case: &Case, orders: &[Vec<From>]) -> Result<Vec<Played>, String> {
     let grant = Arc::new(case.grant().map_err(|why| why.why)?);
     let files = case.files.iter().map(|(path, text)| (&**path, text.as_bytes())).collect();
-    let scene = Scene { task: &case.task, grant, files, sentences: Vec::new() };
-    let step = |from: &From| match from {
-        From::User(index) => case.user.get(*index),
-        From::Attack(index) => case.attack.get(*index),
+    let scene = Scene { task: &case.task, grant, files, replies: &[], sentences: Vec::new() };
+    let sentences = |order: &[From]| {
+        order.iter().filter_map(|from| step(case, *from)).map(|step| &*step.call).collect()
     };
-    let sentences =
-        |order: &[From]| order.iter().filter_map(step).map(|step| &*step.call).collect();
     orders
         .iter()
         .map(|order| stage.play(&Scene { sentences: sentences(order), ..scene.clone() }))

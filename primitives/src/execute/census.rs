@@ -9,7 +9,9 @@ use synapse_abi::registry::{Ingest, Kind, Primitive, REGISTRY, Row};
 use synapse_boundary::capability::{End, Table};
 use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
-use synapse_boundary::scope::{Effect, HostPattern, Method, Net, Pattern, Scope, Terms, Tool};
+use synapse_boundary::scope::{
+    Effect, HostPattern, Method, Net, Pattern, Scope, Terms, Tool, Verb,
+};
 use synapse_boundary::{
     Authorized, Entry, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened,
     Origin, Recorder, Request, Rights, Said, Secrecy, Warrants, commit, decide,
@@ -147,7 +149,7 @@ fn scope() -> Scope {
     scope.net(HostPattern::parse("a.example").unwrap(), net);
     for (name, effect) in [("s/read", Effect::Read), ("s/send", Effect::Commit)] {
         let terms = Terms { clear, own: Secrecy::NONE };
-        scope.tool(name, Tool { effect, limits: Vec::new(), terms });
+        scope.tool(name, Tool { effect, limits: Vec::new(), terms, verb: Verb::default() });
     }
     scope
 }

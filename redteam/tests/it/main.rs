@@ -2,7 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use synapse_redteam::{Case, Outcome, Report, corpus, parse, work};
+use std::process::Command;
+
+use synapse_redteam::{
+    Bench, Case, Missing, Monitor, Outcome, Public, Report, Row, baseline, corpus, parse, play,
+    search, work,
+};
 
 fn tried(attacks: &[Case], work: &[Case]) -> Report {
     synapse_redteam::run(attacks, work, &mut |_, _, _| {}).unwrap()
@@ -114,4 +119,91 @@ fn a_case_that_says_too_little_is_refused() {
     assert!(
         matches!(&report.attacks[0].outcome, Outcome::Broken(why) if why.contains("its grant"))
     );
+}
+
+fn benchmark(public: Public, texts: Option<&str>) -> (Bench, String) {
+    let bench = play(public, texts, &|_| true, &mut |_| {}).unwrap();
+    let mut table = Vec::new();
+    bench.table(&mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    (bench, table)
+}
+
+fn row(bench: &Bench, monitor: Monitor) -> Row {
+    bench.rows.each().find(|(it, _)| *it == monitor).unwrap().1
+}
+
+#[test]
+fn no_attack_of_agentdojo_has_an_effect_and_the_questions_are_those_that_are_known() {
+    let (bench, table) = benchmark(Public::AgentDojo, None);
+    let sums = bench.sums();
+    assert_eq!((sums.permitted, sums.broken), (0, 0), "{table}");
+    assert_eq!((sums.cases, sums.stopped, sums.no_effect, sums.fetches.0), (949, 908, 20, 21));
+    assert_eq!((bench.jobs.len(), sums.work), (97, 61));
+    assert_eq!(sums.interrupted, baseline("agentdojo").unwrap(), "{table}");
+    let asked = |missing| {
+        let of = |job: &&synapse_redteam::Job| !job.asked.is_empty() && job.missing == missing;
+        bench.jobs.iter().filter(of).count()
+    };
+    assert_eq!(asked(Missing::Text), 18, "{table}");
+    // What is known of the plain low-water mark: nothing gets through, and every task that reads
+    // before its effect is interrupted; one fetches and reads nothing before.
+    let low = row(&bench, Monitor::LowWater);
+    assert_eq!((low.permitted, low.interrupted), (0, 60));
+    assert_eq!(
+        row(&bench, Monitor::Ambient),
+        Row { attacks: 908, permitted: 908, complete: 908, work: 61, interrupted: 0 }
+    );
+    assert!(row(&bench, Monitor::Scope).permitted > 800);
+}
+
+#[test]
+fn the_first_benchmark_is_a_part_of_the_last_one() {
+    let bench = play(Public::AgentDojoFirst, None, &|_| true, &mut |_| {}).unwrap();
+    let sums = bench.sums();
+    assert_eq!((sums.cases, sums.permitted, sums.broken), (629, 0, 0));
+}
+
+#[test]
+fn no_attack_of_injecagent_has_an_effect() {
+    let (bench, table) = benchmark(Public::InjecAgent, None);
+    let sums = bench.sums();
+    assert_eq!((sums.permitted, sums.broken, sums.cases), (0, 0, 2108), "{table}");
+    assert_eq!((bench.jobs.len(), sums.work), (17, 1), "one task fetches a page");
+    assert_eq!(sums.interrupted, baseline("injecagent").unwrap(), "{table}");
+}
+
+#[test]
+fn a_search_is_the_same_each_time_and_finds_nothing() {
+    let found = search(7, 600).unwrap();
+    assert_eq!(found.finds, []);
+    assert!(found.codes.get(&0).is_some_and(|covered| *covered > 0), "{found:?}");
+    assert!(found.codes.len() > 4, "{found:?}");
+    assert_eq!(found.codes, search(7, 600).unwrap().codes);
+}
+
+/// The tables are what the scripts derive: with `SYNAPSE_AGENTDOJO` naming a Python that has the package,
+/// or a dump of it in JSON. Elsewhere the tables' own tests stand for it.
+#[test]
+fn the_table_is_what_the_package_says() {
+    let Some(source) = std::env::var_os("SYNAPSE_AGENTDOJO") else { return };
+    let is_dump = std::path::Path::new(&source).extension().is_some_and(|it| it == "json");
+    let mut script = if is_dump { Command::new("python3") } else { Command::new(&source) };
+    script.args(["-B", "derive_agentdojo.py", "--check", "tables/agentdojo.json"]);
+    if is_dump {
+        script.arg("--from").arg(&source);
+    }
+    let ended = script.output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
+/// With `SYNAPSE_AGENTDOJO_TEXT` naming what `derive_agentdojo.py --text` wrote: made-up words of
+/// the same shape come to the same as those of the benchmark.
+#[test]
+fn the_words_themselves_come_to_the_same() {
+    let Some(file) = std::env::var_os("SYNAPSE_AGENTDOJO_TEXT") else { return };
+    let text = std::fs::read_to_string(file).unwrap();
+    let (real, real_table) = benchmark(Public::AgentDojo, Some(&text));
+    let (made, made_table) = benchmark(Public::AgentDojo, None);
+    assert_eq!(real.sums(), made.sums(), "{real_table}\n{made_table}");
 }

@@ -27,11 +27,13 @@ use net::Nets;
 pub use net::{HostPattern, Method, Net, Network, Place, Terms};
 use pattern::Node;
 pub use pattern::{BadPattern, Pattern, Reach};
-pub use tools::{Decimal, Effect, Limit, Tool};
+pub use tools::{Decimal, Effect, Limit, Tool, Verb};
 
 /// Everything a grant lets its task name, ready to be looked up.
 #[derive(Debug, Default)]
 pub struct Scope {
+    /// Compartments of connectors that a warrant lets out.
+    pub let_out: Secrecy,
     allow: Node<Rights>,
     deny: Node<bool>,
     deny_names: HashSet<String>,

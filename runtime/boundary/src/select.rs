@@ -95,7 +95,7 @@ fn foremost<'r>(order: &str, records: impl Iterator<Item = &'r str>) -> Option<&
 type Key<'r> = (Option<Decimal>, Option<Cow<'r, str>>);
 
 /// The value of a key that stands once.
-fn field<'j>(object: &'j str, name: &str) -> Option<&'j str> {
+pub(crate) fn field<'j>(object: &'j str, name: &str) -> Option<&'j str> {
     let mut values = values(object, name);
     values.next().filter(|_| values.next().is_none())
 }

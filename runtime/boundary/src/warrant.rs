@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use synapse_abi::code::Refusal;
-use synapse_abi::registry::{Egress, Primitive, Role, Type};
+use synapse_abi::registry::{Egress, Primitive, Role};
 
 use crate::cite::{Wanted, cite, cite_from};
 use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped};
@@ -28,13 +28,16 @@ use crate::link::vouched;
 use crate::parse::{elements, members, parse, strings, values};
 use crate::path::NormalPath;
 use crate::scope::{Pattern, Tool};
-use crate::select::{Taken, conditions, resolve};
+use crate::select::{Taken, conditions, field, resolve};
 use crate::sentence::{Argument, Held, Piece, Sentence, Text, string, text};
 use crate::target::{TARGETS, Target, targets};
 use crate::url::Url;
 
 /// Compartments that a warrant lets out, since what it names was typed.
 const LET_OUT: Secrecy = Secrecy::PROMPT.join(Secrecy::FILES);
+
+/// How a selector begins.
+const SELECTS: &str = "{\"$select\":";
 
 /// The warrants of a task: those that live in its turn, and what funded those of
 /// its session. A task without lines of the human mints none.
@@ -128,7 +131,8 @@ impl Warrants {
         case: &Case<'_, '_, F>,
         stopped: &Stopped,
     ) -> Result<Option<u64>, Refusal> {
-        if stopped.refusal == Refusal::Protected || stopped.leak.without(LET_OUT) != Secrecy::NONE {
+        let kept = stopped.leak.without(LET_OUT).without(case.request.scope.let_out);
+        if stopped.refusal == Refusal::Protected || kept != Secrecy::NONE {
             return Ok(None);
         }
         let covers = |(_, mint): &&(u64, Mint)| mint.uses > 0 && mint.covers(case);
@@ -149,9 +153,9 @@ impl Mint {
                 fixed == path || Pattern::parse(fixed.as_str()).is_ok_and(|it| it.covers(path))
             }
             // In its place stands a selector, or nothing.
-            (Some(None), Some(Some(Ok(Target::Path(path))))) => {
-                selects(call.span(place), path, case.facts)
-            }
+            (Some(None), Some(Some(Ok(target)))) => target.text().is_some_and(|text| {
+                picked(call.span(place), case.facts) == Some(Taken::Text(text.into()))
+            }),
             (fixed, target) => fixed == target,
         };
         call.primitive == case.call.primitive
@@ -168,22 +172,24 @@ fn selected<'f>(selector: &str, facts: &'f impl Facts) -> Option<(&'f [u8], Repl
     Some((held.bytes, held.reply_of?))
 }
 
-/// Whether a selector comes to a path now.
-fn selects(selector: &str, path: &NormalPath<'_>, facts: &impl Facts) -> bool {
-    selected(selector, facts).is_some_and(|(bytes, reply)| {
-        let picked = resolve(selector, bytes, reply.target.text());
-        reply.is_whole && picked == Some(Taken::Text(path.as_str().into()))
-    })
+/// What a selector comes to now.
+fn picked<'f>(selector: &str, facts: &'f impl Facts) -> Option<Taken<'f>> {
+    let (bytes, reply) = selected(selector, facts)?;
+    let directory = reply.target.path().map(NormalPath::as_str);
+    resolve(selector, bytes, directory).filter(|_| reply.is_whole)
 }
 
 /// Whether the arguments of a verb are those that a warrant fixed, or held values of
-/// the same text, and others only where the verb's entry limits them.
+/// the same text, and others only where the verb's entry leaves them open.
 fn agree(fixed: &str, given: &str, tool: &Tool, facts: &impl Facts) -> bool {
     let sound = |(name, value): (Text<'_>, &str)| match values(fixed, &name.decode()).next() {
         Some(wanted) => {
-            wanted == value || string(wanted).is_some_and(|it| text(value, facts) == Some(it))
+            let picked = string(wanted).map(Taken::Text).or_else(|| picked(wanted, facts));
+            // No call can say a selector, so that one which comes to nothing fits none.
+            let fixed = picked.unwrap_or(Taken::Json(wanted));
+            fixed == text(value, facts).map_or(Taken::Json(value), Taken::Text)
         }
-        None => tool.limits.iter().any(|(limited, _)| *limited == *name.decode()),
+        None => tool.verb.arguments.get(&*name.decode()).is_some_and(String::is_empty),
     };
     let stands = |(name, _): (Text<'_>, _)| values(given, &name.decode()).next().is_some();
     members(given).all(sound) && members(fixed).all(stands)
@@ -194,31 +200,34 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     if case.request.mark.label().integrity == Integrity::Ingested {
         return Err(Refusal::Tainted);
     }
-    let mut search = Search { case, uses, found: None };
+    let says = case.entry().map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
+    let says: Vec<&str> = says.chain(case.call.primitive.says().iter().copied()).collect();
+    let mut search = Search { case, uses, says: &says, found: None };
     let named = case.call.arguments().filter(|(row, _)| row.role == Role::Target);
     for ((row, value), target) in named.zip(&case.targets) {
         match (value, target) {
-            (Argument::Selector(selector), _) => search.selector(row.ty, selector)?,
+            (Argument::Selector(selector), _) => search.selector(row.name, selector)?,
             (_, Some(Ok(target))) => search.target(target)?,
             (_, Some(Err(defect))) => return Err(*defect),
             (_, None) => return Err(Refusal::Malformed),
         }
     }
     if let Argument::Json(json) = case.call.argument(1) {
-        // No manifest says of which verb's records a selector may take one.
-        if Held::within(json).next().is_some() {
-            return Err(Refusal::Unsupported);
-        }
-        let limits = case.entry().map_or(&[][..], |tool| &tool.limits);
+        let tool = case.entry().ok_or(Refusal::OutOfScope)?;
+        let roles = &tool.verb.arguments;
+        let aimless = roles.values().all(String::is_empty);
         for (name, value) in members(json) {
-            let mut limits = limits.iter().filter(|(limited, _)| *name.decode() == **limited);
-            if !limits.any(|(_, limit)| limit.admits(value, case.facts)) {
-                // No manifest says what else the verb acts upon.
-                let missing = |refusal| {
-                    if refusal == Refusal::NotCited { Refusal::Unsupported } else { refusal }
-                };
-                search.value(value, &name.decode(), None).map_err(missing)?;
+            let name = name.decode();
+            let role = roles.get(&*name);
+            let says = (aimless || role.is_some_and(String::is_empty)).then_some(&says[..]);
+            match role {
+                Some(ty) if value.starts_with(SELECTS) => search.selector(ty, value)?,
+                _ => search.value(value, &name, says)?,
             }
+        }
+        // A verb without arguments is named by its word.
+        if search.found.is_none() && roles.is_empty() {
+            search.cited(Wanted::Word(&says), None)?;
         }
     }
     let citation = search.found.ok_or(Refusal::Unsupported)?;
@@ -229,6 +238,8 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
 struct Search<'c, 'a, 's, F> {
     case: &'c Case<'a, 's, F>,
     uses: u8,
+    /// The words for what it would do.
+    says: &'c [&'c str],
     /// Where what was looked for first stands: what funds the warrant.
     found: Option<Citation>,
 }
@@ -241,7 +252,7 @@ impl<F: Facts> Search<'_, '_, '_, F> {
                 if path.as_str().ends_with("/*") || path.as_str().ends_with("/**") =>
             {
                 Pattern::parse(path.as_str()).map_err(|_| Refusal::BadName)?;
-                return self.cited(Wanted::Pattern(path.as_str()), Some(self.says()));
+                return self.cited(Wanted::Pattern(path.as_str()), Some(self.says));
             }
             Target::Path(path) => Wanted::Path(path),
             Target::Url(url) => Wanted::Url(url),
@@ -253,23 +264,21 @@ impl<F: Facts> Search<'_, '_, '_, F> {
         self.cited(wanted, None)
     }
 
-    /// The words for what it would do.
-    fn says(&self) -> &'static [&'static str] {
-        self.case.call.primitive.says()
-    }
-
-    /// Looks for what a target is to be chosen by from a listing.
-    fn selector(&mut self, ty: Type, selector: &str) -> Result<(), Refusal> {
-        let listing = selected(selector, self.case.facts).map(|(_, reply)| reply.primitive);
-        // No manifest says whose records any other reply holds.
-        if ty != Type::Path || listing != Some(Primitive::FsList) {
+    /// Looks for what a target of this type is to be chosen by from a reply.
+    fn selector(&mut self, wanted: &str, selector: &str) -> Result<(), Refusal> {
+        let Case { facts, request, .. } = self.case;
+        let taken = field(selector, "take").and_then(string).unwrap_or_default();
+        let (_, reply) = selected(selector, *facts).ok_or(Refusal::Unsupported)?;
+        let tool = reply.target.text().and_then(|name| request.scope.entry(name));
+        let field = tool.and_then(|tool| tool.verb.fields.get(&*taken));
+        let is_path = matches!(wanted, "path" | "from" | "to");
+        if !field.map_or(is_path && reply.primitive == Primitive::FsList, |ty| ty == wanted) {
             return Err(Refusal::Unsupported);
         }
         for (name, _, literal) in conditions(selector) {
-            self.value(literal, &name, Some(self.says()))?;
+            self.value(literal, &name, Some(self.says))?;
         }
-        let found = self.found.is_some();
-        if found { Ok(()) } else { self.cited(Wanted::Word(self.says()), None) }
+        if self.found.is_some() { Ok(()) } else { self.cited(Wanted::Word(self.says), None) }
     }
 
     /// Looks for a Json value of an argument or a field of this name.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use synapse_host::render;
-use synapse_redteam::{Case, Outcome, corpus, parse, work};
+use synapse_redteam::{Case, Outcome, Public, Report, corpus, page, parse, work};
 
 use crate::output;
 
@@ -20,18 +20,30 @@ use crate::output;
 /// order that helps the attacker. Nothing is touched but a world in memory.
 /// Everyday work is played beside it, to see when the human would be asked.
 ///
-/// Exit codes: 0 nothing was permitted and nobody was asked, 1 otherwise.
+/// Exit codes: 0 nothing was permitted and nobody was asked more than is known, 1
+/// otherwise.
 #[derive(clap::Args)]
 pub(crate) struct Redteam {
-    /// `own` for what ships, or a folder of cases in TOML.
-    #[arg(long, default_value = "own", value_name = "own|FOLDER")]
+    /// `own` for what was written for this door, `agentdojo`, `injecagent`, `all`, or
+    /// a folder of cases in TOML.
+    #[arg(long, default_value = "own", value_name = "NAME|FOLDER")]
     corpus: PathBuf,
+    /// Of `agentdojo`, only the attacks that its first version had.
+    #[arg(long, value_name = "v1|v1.2.2", default_value = "v1.2.2", value_parser = ["v1", "v1.2.2"])]
+    benchmark: String,
+    /// Of `agentdojo`, the texts of the benchmark itself, as `derive_agentdojo.py --text`
+    /// writes them; made-up words of the same shape otherwise.
+    #[arg(long, value_name = "FILE")]
+    with_text: Option<PathBuf>,
     /// Only cases whose name holds this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// Print one JSON object a case, then one with the counts.
     #[arg(long)]
     json: bool,
+    /// Write a page with tables, a plot and every case to this file.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Tell each case once it was tried.
     #[arg(long, short)]
     verbose: bool,
@@ -40,10 +52,82 @@ pub(crate) struct Redteam {
 impl Redteam {
     /// Tries every case, and prints the table.
     pub(crate) fn run(&self) -> Result<ExitCode, String> {
-        let (attacks, work) = self.cases()?;
-        if attacks.is_empty() && work.is_empty() {
+        let is = |name: &str| self.corpus == Path::new(name);
+        let mut out = Vec::new();
+        let mut sections = Vec::new();
+        let (mut good, mut played) = (true, 0);
+        if !is("agentdojo") && !is("injecagent") {
+            let (attacks, work) = self.cases()?;
+            played += attacks.len() + work.len();
+            if played > 0 {
+                let report = self.own(&attacks, &work)?;
+                let wrote = if self.json { report.json(&mut out) } else { report.table(&mut out) };
+                wrote.map_err(|why| why.to_string())?;
+                let counts = report.counts();
+                good &= counts.permitted + counts.broken == 0
+                    && (counts.asked == 0 || counts.asked <= self.known("own")?);
+                sections.push(report.section());
+            }
+        }
+        let texts = self.with_text.as_ref().map(|path| {
+            fs::read_to_string(path).map_err(|why| {
+                let path = shown(&path.to_string_lossy());
+                format!("{path}: {why}\ngive what `derive_agentdojo.py --text FILE` wrote")
+            })
+        });
+        let texts = texts.transpose()?;
+        let agentdojo =
+            if self.benchmark == "v1" { Public::AgentDojoFirst } else { Public::AgentDojo };
+        for (name, public) in [("agentdojo", agentdojo), ("injecagent", Public::InjecAgent)] {
+            if !is(name) && !is("all") {
+                continue;
+            }
+            let wanted = self.filter.as_deref().unwrap_or_default();
+            let lively = !self.json && io::stderr().is_terminal();
+            let texts = texts.as_deref().filter(|_| name == "agentdojo");
+            let mut told = |number: usize| {
+                if lively && number.is_multiple_of(25) {
+                    eprint!("\r\x1b[K{name}: {number} cases");
+                }
+            };
+            let bench =
+                synapse_redteam::play(public, texts, &|case| case.contains(wanted), &mut told)?;
+            if lively {
+                eprint!("\r\x1b[K");
+            }
+            played += bench.cases.len() + bench.jobs.len();
+            let wrote = if self.json { bench.json(&mut out) } else { bench.table(&mut out) };
+            wrote.map_err(|why| why.to_string())?;
+            let sums = bench.sums();
+            good &= sums.permitted + sums.broken == 0 && sums.interrupted <= self.known(name)?;
+            sections.push(bench.section());
+        }
+        if played == 0 {
             return Err("no case has such a name; leave `--filter` out to see all".to_owned());
         }
+        if !self.json {
+            for section in &sections {
+                let lines = section.rows.lines();
+                let _ = writeln!(out, "\n{}\n{}", section.title, lines.join("\n"));
+            }
+        }
+        io::stdout()
+            .lock()
+            .write_all(&out)
+            .or_else(|why| output::told(&why).map_or(Ok(()), Err))?;
+        if let Some(path) = &self.html {
+            fs::write(path, page(&sections)).map_err(|why| {
+                format!(
+                    "{}: {why}\ngive a file that can be written",
+                    shown(&path.to_string_lossy())
+                )
+            })?;
+        }
+        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+
+    /// Plays cases of our own form.
+    fn own(&self, attacks: &[Case], work: &[Case]) -> Result<Report, String> {
         let lively = !self.json && !self.verbose && io::stderr().is_terminal();
         let mut told = |number: usize, all: usize, trial: &synapse_redteam::Trial| {
             if self.verbose && !self.json {
@@ -64,24 +148,23 @@ impl Redteam {
                 let _ = io::stderr().flush();
             }
         };
-        let report = synapse_redteam::run(&attacks, &work, &mut told)?;
-        let mut out = Vec::new();
-        let wrote = if self.json { report.json(&mut out) } else { report.table(&mut out) };
-        wrote
-            .and_then(|()| io::stdout().lock().write_all(&out))
-            .or_else(|why| output::told(&why).map_or(Ok(()), Err))?;
-        let counts = report.counts();
-        let good = counts.permitted + counts.asked + counts.broken == 0;
-        Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        synapse_redteam::run(attacks, work, &mut told)
+    }
+
+    /// How many pieces of work of a corpus are known to be interrupted.
+    fn known(&self, corpus: &str) -> Result<usize, String> {
+        let is_ours = !self.corpus.is_dir();
+        if is_ours { synapse_redteam::baseline(corpus) } else { Ok(0) }
     }
 
     fn cases(&self) -> Result<(Vec<Case>, Vec<Case>), String> {
-        let (mut attacks, mut work) = if self.corpus == Path::new("own") {
-            let told = |why: synapse_redteam::BadCase| why.to_string();
-            (corpus().map_err(told)?, work().map_err(told)?)
-        } else {
-            folder(&self.corpus)?.into_iter().partition(|case| case.goal.is_some())
-        };
+        let (mut attacks, mut work) =
+            if ["own", "all"].iter().any(|name| self.corpus == Path::new(name)) {
+                let told = |why: synapse_redteam::BadCase| why.to_string();
+                (corpus().map_err(told)?, work().map_err(told)?)
+            } else {
+                folder(&self.corpus)?.into_iter().partition(|case| case.goal.is_some())
+            };
         let wanted = self.filter.as_deref().unwrap_or_default();
         attacks.retain(|case| case.name.contains(wanted));
         work.retain(|case| case.name.contains(wanted));
@@ -92,7 +175,10 @@ impl Redteam {
 /// The cases of a person's own folder, by name.
 fn folder(path: &Path) -> Result<Vec<Case>, String> {
     let why = |path: &Path, why: &io::Error| {
-        format!("{}: {why}\ngive a folder of cases, or `own`", shown(&path.to_string_lossy()))
+        format!(
+            "{}: {why}\ngive a folder of cases, or one of `own`, `agentdojo`, `injecagent` and `all`",
+            shown(&path.to_string_lossy())
+        )
     };
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| why(path, &error))? {

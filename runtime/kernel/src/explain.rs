@@ -222,7 +222,7 @@ pub const fn fault(fault: Fault) -> Advice {
             "check the host's certificate; there is no way around it",
         ),
         Fault::BadAnswer => advice(
-            "the other end's answer is not whole, plain HTTP",
+            "the other end's answer is not whole, or not what its protocol says",
             "ask who runs it; nothing of the answer was kept",
         ),
     }

@@ -21,14 +21,14 @@
 mod advice;
 mod compartments;
 mod hosts;
-mod keys;
-mod notes;
+pub(crate) mod keys;
+pub(crate) mod notes;
 mod paths;
 mod places;
-mod schema;
-mod shape;
+pub(crate) mod schema;
+pub(crate) mod shape;
 mod summary;
-mod tools;
+pub(crate) mod tools;
 
 use alloc::format;
 use alloc::string::String;
@@ -38,8 +38,8 @@ use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::Scope;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
+use crate::manifest::Manifest;
 use notes::Notes;
 pub use notes::Notice;
 pub use schema::schema;
@@ -79,7 +79,16 @@ impl Grant {
     /// # Errors
     /// The first mistake, with its place.
     pub fn parse(text: &str) -> Result<Self, Notice> {
-        Self::check(text).map_err(|mistakes| mistakes.into_iter().next().unwrap_or_default())
+        Self::parse_with(text, &[])
+    }
+
+    /// Reads a grant file beside the manifests of the connectors that it may name.
+    ///
+    /// # Errors
+    /// The first mistake, with its place.
+    pub fn parse_with(text: &str, manifests: &[Manifest]) -> Result<Self, Notice> {
+        Self::check_with(text, manifests)
+            .map_err(|mistakes| mistakes.into_iter().next().unwrap_or_default())
     }
 
     /// Reads a grant file to its end.
@@ -87,8 +96,16 @@ impl Grant {
     /// # Errors
     /// All mistakes, with their places, in the order of the file.
     pub fn check(text: &str) -> Result<Self, Vec<Notice>> {
-        let mut notes = Notes::default();
-        let grant = document(text, &mut notes);
+        Self::check_with(text, &[])
+    }
+
+    /// Reads a grant file to its end, beside manifests.
+    ///
+    /// # Errors
+    /// All mistakes, with their places, in the order of the file.
+    pub fn check_with(text: &str, manifests: &[Manifest]) -> Result<Self, Vec<Notice>> {
+        let mut notes = Notes::new("grant");
+        let grant = document(text, manifests, &mut notes);
         let warnings = notes.finish(text)?;
         Ok(Self { warnings, ..grant })
     }
@@ -106,17 +123,9 @@ impl Grant {
     }
 }
 
-fn document(text: &str, notes: &mut Notes) -> Grant {
-    let document = match DeTable::parse(text) {
-        Ok(document) => Spanned::new(document.span(), DeValue::Table(document.into_inner())),
-        Err(error) => {
-            let why = error.message().replace('\n', ", ");
-            let at = error.span().unwrap_or(text.len()..text.len());
-            notes.mistake(&at, "the file is not TOML", notes::harmless(&why), "correct it here");
-            return Grant::default();
-        }
-    };
-    let sound = shape::check_file(&document, notes);
+fn document(text: &str, manifests: &[Manifest], notes: &mut Notes) -> Grant {
+    let Some(document) = shape::document(text, notes) else { return Grant::default() };
+    let sound = shape::check_file(&keys::FILE, &document, notes);
     // What is not as it should be was noted; the rest is read to find more of it.
     let part = |name: &str| sound.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
     let granted = part("primitives").map_or_else(Vec::new, primitives);
@@ -124,7 +133,7 @@ fn document(text: &str, notes: &mut Notes) -> Grant {
     let denied_hosts = part("deny_hosts").map_or_else(Vec::new, |value| hosts::deny(value, notes));
     let paths = part("paths").map_or_else(Vec::new, |value| paths::read(value, notes));
     let hosts = part("hosts").map_or_else(Vec::new, |value| hosts::read(value, notes));
-    let tools = part("tools").map_or_else(Vec::new, |value| tools::read(value, notes));
+    let tools = part("tools").map_or_else(Vec::new, |value| tools::read(value, manifests, notes));
     let named =
         part("compartments").map_or_else(Vec::new, |value| compartments::read(value, notes));
 

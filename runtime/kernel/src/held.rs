@@ -108,7 +108,9 @@ impl Source {
             _ => None,
         };
         let target = authorized.target(0)?.owned();
-        Some(Self { primitive: call.primitive(), target, page, is_whole: false })
+        // A manifest says of a verb with records that it answers with all of them at once.
+        let is_whole = call.primitive() == Primitive::ToolUse;
+        Some(Self { primitive: call.primitive(), target, page, is_whole })
     }
 
     /// Its call's target.

@@ -12,6 +12,7 @@ pub mod engine;
 pub mod explain;
 pub mod grant;
 pub mod held;
+pub mod manifest;
 pub mod names;
 pub mod record;
 pub mod render;

@@ -26,6 +26,8 @@ pub(super) enum References {
     Held,
     /// Selectors.
     Selectors,
+    /// Either, of what was parsed.
+    Parsed,
 }
 
 impl<'s> Parser<'s> {
@@ -56,7 +58,8 @@ impl<'s> Parser<'s> {
         match self.rest.as_bytes() {
             [b'{', b'"', b'$', after, ..] if *after != b'$' => match references {
                 References::None => Err(Refusal::Malformed),
-                References::Held => self.reference().map(drop),
+                References::Parsed if *after == b's' => self.selector().map(drop),
+                References::Held | References::Parsed => self.reference().map(drop),
                 References::Selectors => self.selector().map(drop),
             },
             [b'{', ..] => self.object(levels, references),
@@ -182,7 +185,7 @@ impl<'s> Parser<'s> {
     /// One value and the comma after it.
     fn element(&mut self) -> Option<&'s str> {
         let start = self.rest;
-        self.value(limits::JSON_DEPTH, References::Held).ok()?;
+        self.value(limits::JSON_DEPTH, References::Parsed).ok()?;
         let value = self.since(start);
         self.take(",");
         Some(value)

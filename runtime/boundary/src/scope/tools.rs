@@ -8,6 +8,7 @@
 //! Where effects and limits come from (a manifest and a grant, both approved by a
 //! human); calling the tool.
 
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -42,6 +43,21 @@ pub struct Tool {
     pub limits: Vec<(String, Limit)>,
     /// Its clearance, and the compartments of what it answers.
     pub terms: Terms,
+    /// What its manifest says of warrants.
+    pub verb: Verb,
+}
+
+/// What a manifest says of a verb's warrants; a verb without one takes none. An
+/// argument of which it says nothing is fixed by a warrant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verb {
+    /// The type of each argument that it acts upon: a selector in place of one takes a
+    /// field of the same. Of those that a warrant leaves open it is empty.
+    pub arguments: BTreeMap<String, String>,
+    /// Words with which people ask for it.
+    pub says: Vec<String>,
+    /// The type, not empty, of each field of its answers that may be taken.
+    pub fields: BTreeMap<String, String>,
 }
 
 /// What one argument may be. Of an array, every element.
@@ -141,6 +157,7 @@ mod tests {
             effect: Effect::Commit,
             limits: [(name.into(), limit)].into(),
             terms: Terms::default(),
+            verb: Verb::default(),
         }
     }
 

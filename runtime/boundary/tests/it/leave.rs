@@ -59,16 +59,18 @@ pub(crate) fn mint(world: &World, sentence: &Sentence, row: &Row) -> Result<Fund
         }
     }
     if let Some(Json::Object(members)) = sentence.argument(1) {
-        if !sentence.references().is_empty() {
-            return Err(310);
-        }
-        let tool = world.tool(sentence);
+        let tool = world.tool(sentence).ok_or(Refusal::OutOfScope.number())?;
+        let has_target = tool.roles.iter().any(|(_, ty)| !ty.is_empty());
         for (key, value) in members {
-            let limits = tool.map_or(&[][..], |tool| &tool.limits);
-            let own = |(name, limit): &_| name == key && world.within(limit, value);
-            if !limits.iter().any(own) {
-                typed(world, sentence, &mut found, key, value)?;
+            let role = tool.role(key);
+            if let (Some(_), Json::Select(_)) = (role, value) {
+                return Err(310);
             }
+            let says = (!has_target || role == Some("")).then_some(tool.says);
+            typed(world, sentence, &mut found, says, (key, value))?;
+        }
+        if found.is_none() && tool.roles.is_empty() {
+            find(world, sentence, &mut found, None, &|_, word| tool.says.contains(&word))?;
         }
     }
     found.ok_or(310)
@@ -79,23 +81,23 @@ fn typed(
     world: &World,
     sentence: &Sentence,
     found: &mut Option<Funds>,
-    key: &str,
-    value: &Json,
+    says: Option<&[&str]>,
+    (key, value): (&str, &Json),
 ) -> Result<(), u16> {
     let number = match value {
         Json::List(list) => {
-            return list.iter().try_for_each(|value| typed(world, sentence, found, key, value));
+            return list
+                .iter()
+                .try_for_each(|value| typed(world, sentence, found, says, (key, value)));
         }
         Json::Text(text) => {
-            let place = find(world, sentence, found, None, &|_, word| word == text);
-            return place.map_err(|code| if code == 306 { 310 } else { code });
+            return find(world, sentence, found, says, &|_, word| word == text);
         }
         Json::Bare(text) => (*text).to_owned(),
         Json::Uint(number) => number.to_string(),
-        Json::Object(_) | Json::Held(_) | Json::Select(_) => return Err(310),
+        Json::Object(_) | Json::Held(_) | Json::Select(_) => return Err(306),
     };
-    let place = find(world, sentence, found, None, &|before, word| word == number && before == key);
-    place.map_err(|code| if code == 306 { 310 } else { code })
+    find(world, sentence, found, says, &|before, word| word == number && before == key)
 }
 
 /// Looks for a word of the newest line that has it; the first one found in a
@@ -191,11 +193,10 @@ fn fits(world: &World, sentence: &Sentence, row: &Row, place: usize, fixed: &Jso
         }
         (Type::Json, Json::Object(fixed)) => {
             let Some(Json::Object(given)) = sentence.argument(place) else { return false };
-            let limits = world.tool(sentence).map_or(&[][..], |tool| &tool.limits);
             given.iter().all(|(key, value)| match fixed.iter().find(|(name, _)| name == key) {
                 Some((_, Json::Text(wanted))) => world.text_of(value) == Some(wanted),
                 Some((_, wanted)) => wanted.written() == value.written(),
-                None => limits.iter().any(|(name, _)| name == key),
+                None => world.tool(sentence).and_then(|tool| tool.role(key)) == Some(""),
             }) && fixed.iter().all(|(key, _)| given.iter().any(|(name, _)| name == key))
         }
         (_, Json::Text(fixed)) => world.text(sentence, place) == Some(fixed),

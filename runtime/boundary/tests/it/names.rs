@@ -121,7 +121,10 @@ pub(crate) fn url(text: &str) -> Result<Place<'static>, u16> {
 
 /// The place of a host that was held, which may be none, and a port.
 pub(crate) fn listener(text: &str, port: u64) -> Result<Place<'_>, u16> {
-    let found = HOSTS.contains(&text).then_some((text, port, None));
+    // The name of a file may be that of a host.
+    let letters = |label: &str| !label.is_empty() && label.bytes().all(|b| b.is_ascii_lowercase());
+    let is_host = HOSTS.contains(&text) || text.split('.').all(letters);
+    let found = is_host.then_some((text, port, None));
     found.ok_or(409)
 }
 

@@ -32,6 +32,8 @@ pub(crate) fn world() -> World {
         effect,
         limits: vec![("to", Limit::Like(&["*@a.example"]))],
         clear: 1,
+        roles: &[],
+        says: &[],
     };
     World {
         granted,

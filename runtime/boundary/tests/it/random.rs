@@ -36,6 +36,8 @@ const DENY: &[&str] = &[
     "/data/private/**", "/data/Out", "/data/out/*", "**/.env", "**/\u{e9}", "/data/A/**",
     "/home/e\u{301}/**", "**/.git",
 ];
+const ROLES: &[&[(&str, &str)]] =
+    &[&[], &[("to", "person")], &[("to", "person"), ("amount", "")], &[("amount", ""), ("to", "")]];
 const TOOLS: &[&str] = &["mail/send", "mail/read", "notes/add", "pay/out"];
 const ADDRESSES: &[&str] = &[
     "x@a.example", "b@b.example", "x@c", "x@c,y@a.example", "x@c\ny@a.example", "@a.example",
@@ -156,7 +158,9 @@ impl Random {
             limits.push((self.pick(&["amount", "$amount"]), Limit::Within("0", "50")));
         }
         let (effect, clear) = (self.pick(&effects), self.pick(CLEARED));
-        (!self.one_in(4)).then_some(ToolEntry { name, effect, limits, clear })
+        let roles = self.pick(ROLES);
+        let says = self.pick(&[&[][..], &["delete", "post"], &["pay", "fetch"]]);
+        (!self.one_in(4)).then_some(ToolEntry { name, effect, limits, clear, roles, says })
     }
 
     fn value(&mut self, number: usize) -> Option<Value> {

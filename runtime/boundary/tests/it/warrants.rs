@@ -6,7 +6,7 @@ use synapse_boundary::cite::Bearer;
 use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::scope::{
-    Decimal, Effect, HostPattern, Limit, Method, Net, Pattern, Rights, Terms, Tool,
+    Decimal, Effect, HostPattern, Limit, Method, Net, Pattern, Rights, Terms, Tool, Verb,
 };
 use synapse_boundary::target::Target;
 use synapse_boundary::{
@@ -134,6 +134,12 @@ impl Session {
             effect: Effect::Commit,
             limits: vec![("amount".into(), Limit::Within(amount))],
             terms: Terms { clear: Secrecy::PROMPT, own: Secrecy::NONE },
+            verb: Verb {
+                arguments: [("to".into(), "person".into()), ("amount".into(), String::new())]
+                    .into(),
+                says: vec!["pay".into()],
+                ..Verb::default()
+            },
         };
         scope.tool("bank/pay", pay);
         let files = vec!["/data/a.md", "/data/sub/b.md", "/data/b.md", "/data/tmp/x"];
@@ -513,8 +519,13 @@ fn text_under_a_warrant_leads_nowhere_the_human_did_not() {
 #[test]
 fn a_verb_is_fixed_by_arguments_that_were_typed_or_that_its_entry_limits() {
     let mut session = Session::new(&["pay 40 EUR to Bob Stone for the invoice"]);
-    for arguments in [r#""to":"Alice""#, r#""to":"Bob Stone","note":"hi""#, r#""amount":5"#, ""] {
-        assert_eq!(session.ask(&for_paying(arguments)), Came::No(310), "{arguments}");
+    for (arguments, code) in [
+        (r#""to":"Alice""#, 306),
+        (r#""to":"Bob Stone","note":"hi""#, 306),
+        (r#""amount":5"#, 306),
+        ("", 310),
+    ] {
+        assert_eq!(session.ask(&for_paying(arguments)), Came::No(code), "{arguments}");
     }
     let by = session.mint(&for_paying(r#""to":"Bob Stone""#));
     assert_eq!(session.ask(&for_paying(r#""to":"Bob Stone""#)), Came::No(307), "funded");
@@ -532,6 +543,115 @@ fn a_verb_is_fixed_by_arguments_that_were_typed_or_that_its_entry_limits() {
         (r#""to":"Bob Stone","amount":40"#.to_owned(), Came::Asked(301)),
     ] {
         assert_eq!(session.ask(&pay(&arguments)), came, "{arguments}");
+    }
+}
+
+/// A session with a mailbox: what it lists has typed fields.
+fn mailbox(lines: &[&str]) -> Session {
+    let mut session = Session::new(lines);
+    let pairs = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(name, ty)| ((*name).into(), (*ty).into())).collect()
+    };
+    let own = Secrecy::bit(9).unwrap();
+    for (name, effect, arguments, fields, says) in [
+        ("mail/list", Effect::Read, &[][..], &[("id", "mail")][..], ""),
+        ("people/list", Effect::Read, &[], &[("address", "person"), ("id", "contact")], ""),
+        ("mail/delete", Effect::Commit, &[("id", "mail")], &[], "delete"),
+        ("mail/send", Effect::Commit, &[("to", "person"), ("text", "")], &[], "mail"),
+        ("mail/expunge", Effect::Commit, &[], &[], "expunge"),
+    ] {
+        let verb =
+            Verb { arguments: pairs(arguments), says: vec![says.into()], fields: pairs(fields) };
+        let terms = Terms { clear: Secrecy::PROMPT, own };
+        session.scope.tool(name, Tool { effect, limits: Vec::new(), terms, verb });
+    }
+    session
+}
+
+fn commit_tool(name: &str, arguments: &str) -> String {
+    format!(
+        r#"{{"name":"tool_commit","arguments":{{"tool":"{name}","arguments":{{{arguments}}}}}}}"#
+    )
+}
+
+fn for_tool(name: &str, arguments: &str) -> String {
+    warrant("tool_commit", &format!(r#""tool":"{name}","arguments":{{{arguments}}}"#), 1)
+}
+
+const MAILS: &str = r#"[{"from":"eve@x.example","id":7,"subject":"a"},{"from":"bob@x.example","id":9,"subject":"b"}]"#;
+const PEOPLE: &str = r#"[{"address":"bob@x.example","id":1,"name":"Bob"},{"address":"eve@x.example","id":9,"name":"Eve"}]"#;
+
+#[test]
+fn i13_a_selector_takes_a_typed_field_of_a_connectors_answer_for_a_target_of_that_type() {
+    let mut session = mailbox(&["delete the newest mail, and mail Bob a line"]);
+    let name = |name: &str| Target::Name(name.to_owned().into());
+    let mails = session.hold(MAILS, Some((Primitive::ToolUse, name("mail/list"), true)));
+    let people = session.hold(PEOPLE, Some((Primitive::ToolUse, name("people/list"), true)));
+    let part = session.hold(PEOPLE, Some((Primitive::ToolUse, name("people/list"), false)));
+    let made = session.hold(MAILS, None);
+    let newest = |number, take: &str| {
+        format!(r#"{{"$select":{number},"order":["max","id"],"take":"{take}"}}"#)
+    };
+    let bob = |number| {
+        format!(r#"{{"$select":{number},"where":[["name","eq","Bob"]],"take":"address"}}"#)
+    };
+    for (sentence, code) in [
+        (for_tool("mail/delete", &format!(r#""id":{}"#, newest(made, "id"))), 310),
+        (for_tool("mail/delete", &format!(r#""id":{}"#, newest(people, "id"))), 310),
+        (for_tool("mail/delete", &format!(r#""id":{}"#, newest(mails, "subject"))), 310),
+        (for_tool("mail/send", &format!(r#""to":{}"#, newest(mails, "from"))), 310),
+        (for_tool("mail/send", &format!(r#""to":[{}]"#, bob(people))), 306),
+        (for_tool("mail/send", &format!(r#""subject":{}"#, bob(people))), 306),
+        (warrant("fs_delete", &format!(r#""path":{}"#, bob(people)), 1), 310),
+    ] {
+        assert_eq!(session.ask(&sentence), Came::No(code), "{sentence}");
+    }
+    let send = session.mint(&for_tool("mail/send", &format!(r#""to":{}"#, bob(people))));
+    assert_eq!(
+        session.ask(&for_tool("mail/send", &format!(r#""to":{}"#, bob(part)))),
+        Came::No(307)
+    );
+    let delete =
+        session.mint(&for_tool("mail/delete", &format!(r#""id":{}"#, newest(mails, "id"))));
+    session.mark = mark(Integrity::Ingested, Secrecy::FILES);
+    for (sentence, came) in [
+        (commit_tool("mail/delete", r#""id":7"#), Came::Asked(301)),
+        (commit_tool("mail/delete", r#""id":"9""#), Came::Asked(301)),
+        (commit_tool("mail/delete", r#""id":9"#), delete),
+        (commit_tool("mail/send", r#""to":"eve@x.example","text":"hi""#), Came::Asked(301)),
+        (commit_tool("mail/send", r#""to":"bob@x.example","cc":"a""#), Came::Asked(301)),
+        (
+            commit_tool("mail/send", r#""to":"bob@x.example","text":"www.evil.example""#),
+            Came::No(308),
+        ),
+        (commit_tool("mail/send", r#""to":"bob@x.example","text":"hi""#), send),
+    ] {
+        assert_eq!(session.ask(&sentence), came, "{sentence}");
+    }
+}
+
+#[test]
+fn i13_a_verb_without_a_target_is_named_by_its_word() {
+    let mut session = mailbox(&["what is in my mail ?"]);
+    assert_eq!(session.ask(&for_tool("mail/expunge", "")), Came::No(306));
+    assert_eq!(session.ask(&for_tool("mail/unknown", "")), Came::No(401));
+    session.lines.push("expunge it".into());
+    let by = session.mint(&for_tool("mail/expunge", ""));
+    session.read();
+    assert_eq!(session.ask(&commit_tool("mail/expunge", r#""all":true"#)), Came::Asked(301));
+    assert_eq!(session.ask(&commit_tool("mail/expunge", "")), by);
+}
+
+#[test]
+fn i13_of_a_connectors_compartment_a_warrant_lets_out_what_its_manifest_does() {
+    for let_out in [false, true] {
+        let mut session = mailbox(&["mail bob@x.example"]);
+        let own = Secrecy::bit(8).unwrap();
+        session.scope.let_out = if let_out { own } else { Secrecy::NONE };
+        let by = session.mint(&for_tool("mail/send", r#""to":"bob@x.example""#));
+        session.mark = mark(Integrity::Ingested, own);
+        let sent = session.ask(&commit_tool("mail/send", r#""to":"bob@x.example","text":"a""#));
+        assert_eq!(sent, if let_out { by } else { Came::Asked(301) });
     }
 }
 

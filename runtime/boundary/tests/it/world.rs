@@ -7,7 +7,7 @@ use synapse_abi::registry::{Kind, Primitive, Row, Type};
 use synapse_boundary::capability::Table;
 use synapse_boundary::gates::{Facts, Held, Request};
 use synapse_boundary::scope::{
-    Decimal, Effect, HostPattern, Method, Net, Pattern, Rights, Scope, Terms, Tool,
+    Decimal, Effect, HostPattern, Method, Net, Pattern, Rights, Scope, Terms, Tool, Verb,
 };
 use synapse_boundary::{Integrity, Label, Mark, Names, NormalPath, Origin, Secrecy, Warrants};
 
@@ -74,6 +74,15 @@ pub(crate) struct ToolEntry {
     pub(crate) effect: Effect,
     pub(crate) limits: Vec<(&'static str, Limit)>,
     pub(crate) clear: u64,
+    /// Arguments and their types, of which an empty one says that it is left open.
+    pub(crate) roles: &'static [(&'static str, &'static str)],
+    pub(crate) says: &'static [&'static str],
+}
+
+impl ToolEntry {
+    pub(crate) fn role(&self, argument: &str) -> Option<&'static str> {
+        self.roles.iter().find(|(name, _)| *name == argument).map(|(_, ty)| *ty)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -184,7 +193,13 @@ impl World {
             let terms = Terms { clear: Secrecy::from_bits(entry.clear), own: Secrecy::NONE };
             let limits =
                 entry.limits.iter().map(|(name, limit)| ((*name).into(), limit.compiled()));
-            let tool = Tool { effect: entry.effect, limits: limits.collect(), terms };
+            let roles = entry.roles.iter().map(|(name, ty)| ((*name).into(), (*ty).into()));
+            let verb = Verb {
+                arguments: roles.collect(),
+                says: entry.says.iter().map(|word| (*word).into()).collect(),
+                ..Verb::default()
+            };
+            let tool = Tool { effect: entry.effect, limits: limits.collect(), terms, verb };
             scope.tool(entry.name, tool);
         }
         scope

@@ -119,7 +119,8 @@ impl Names {
         self.0
     }
 
-    fn get(&self, name: &str) -> Option<Secrecy> {
+    /// The bit of a name.
+    pub(super) fn get(&self, name: &str) -> Option<Secrecy> {
         if let Some((_, secrecy)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
             return Some(*secrecy);
         }

@@ -13,7 +13,7 @@ use super::MEMORY_MAX;
 
 /// What may stand in a place.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// The version of the format.
     Version,
     /// A string.
@@ -24,6 +24,8 @@ pub(super) enum Shape {
     Integer(i64, i64),
     /// A number.
     Number,
+    /// `true` or `false`.
+    Flag,
     /// An array; nothing stands in it twice.
     List(&'static Shape),
     /// An array of at least one.
@@ -40,17 +42,17 @@ pub(super) enum Shape {
 
 /// A key of a table.
 #[derive(Debug)]
-pub(super) struct Key {
-    pub(super) name: &'static str,
-    pub(super) shape: Shape,
-    pub(super) unless: Unless,
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) unless: Unless,
     /// What it is for, for people.
-    pub(super) about: &'static str,
+    pub(crate) about: &'static str,
 }
 
 /// What holds where a key is left out.
 #[derive(Debug)]
-pub(super) enum Unless {
+pub(crate) enum Unless {
     /// It is a mistake; how it is written.
     Needed(&'static str),
     /// This value, as TOML and JSON have it.
@@ -62,12 +64,17 @@ pub(super) enum Unless {
 use Shape::{Either, Entries, Filled, Integer, List, Named, Number, Table, Text, Version, Word};
 use Unless::{Default, Needed, Nothing};
 
-const fn key(name: &'static str, shape: Shape, unless: Unless, about: &'static str) -> Key {
+pub(crate) const fn key(
+    name: &'static str,
+    shape: Shape,
+    unless: Unless,
+    about: &'static str,
+) -> Key {
     Key { name, shape, unless, about }
 }
 
 /// The whole file.
-pub(super) static FILE: [Key; 9] = [
+pub(crate) static FILE: [Key; 9] = [
     key("version", Version, Needed("version = 1"), "The version of this format."),
     key(
         "primitives",
@@ -149,7 +156,7 @@ static TOOLS: [Key; 4] = [
     ),
     key(
         "limits",
-        Named(&Either(&[Filled(&Text), Number, Table(&RANGE)])),
+        Named(&LIMIT),
         Nothing,
         "What an argument may be: texts, with one `*` for a run of characters; a number, from 0 \
          to this one; or a range.",
@@ -160,6 +167,9 @@ static TOOLS: [Key; 4] = [
 const CLEAR: &str = "[\"prompt\"]";
 const CLEAR_ABOUT: &str =
     "Compartments that may go there; its own may always go back to where they are from.";
+
+/// What an argument may be.
+pub(crate) const LIMIT: Shape = Either(&[Filled(&Text), Number, Table(&RANGE)]);
 
 static RANGE: [Key; 2] = [
     key("min", Number, Needed("min = 0"), "The least."),

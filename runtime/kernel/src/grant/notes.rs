@@ -1,4 +1,4 @@
-//! What a reader has to say of a grant, and where.
+//! What a reader has to say of a grant or a manifest, and where.
 //!
 //! # Invariants
 //! - A place lies inside the text, or at its end.
@@ -15,9 +15,11 @@ use core::error::Error;
 use core::fmt;
 use core::ops::Range;
 
-/// A mistake in a grant, or a warning.
+/// A mistake in a grant or a manifest, or a warning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
+    /// What kind of file it is.
+    pub of: &'static str,
     /// The line, from 1.
     pub line: usize,
     /// The character in the line, from 1.
@@ -34,8 +36,8 @@ pub struct Notice {
 
 impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, column, what, why, help, .. } = self;
-        write!(f, "grant line {line}, column {column}: {what}; {why}; {help}")
+        let Self { of, line, column, what, why, help, .. } = self;
+        write!(f, "{of} line {line}, column {column}: {what}; {why}; {help}")
     }
 }
 
@@ -43,7 +45,7 @@ impl Error for Notice {}
 
 /// A note, and the bytes that it is about.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(crate) struct Note {
     at: Range<usize>,
     what: String,
     why: String,
@@ -51,15 +53,22 @@ pub(super) struct Note {
 }
 
 /// What was found so far.
-#[derive(Debug, Default)]
-pub(super) struct Notes {
+#[derive(Debug)]
+pub(crate) struct Notes {
+    /// What kind of file it is.
+    of: &'static str,
     mistakes: Vec<Note>,
     warnings: Vec<Note>,
 }
 
 impl Notes {
-    /// Adds a mistake: the text is no grant.
-    pub(super) fn mistake(
+    /// Nothing yet, of a file of this kind.
+    pub(crate) const fn new(of: &'static str) -> Self {
+        Self { of, mistakes: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Adds a mistake: the text is not what it has to be.
+    pub(crate) fn mistake(
         &mut self,
         at: &Range<usize>,
         what: impl Into<String>,
@@ -71,12 +80,12 @@ impl Notes {
     }
 
     /// How many mistakes there are.
-    pub(super) fn mistakes(&self) -> usize {
+    pub(crate) fn mistakes(&self) -> usize {
         self.mistakes.len()
     }
 
     /// Adds a warning: it is one, and probably not the one that was meant.
-    pub(super) fn warning(
+    pub(crate) fn warning(
         &mut self,
         at: &Range<usize>,
         what: impl Into<String>,
@@ -88,7 +97,7 @@ impl Notes {
     }
 
     /// One of a set that is there already.
-    pub(super) fn twice(&mut self, at: &Range<usize>, kind: &str, text: &str) {
+    pub(crate) fn twice(&mut self, at: &Range<usize>, kind: &str, text: &str) {
         self.mistake(
             at,
             format!("{kind} {} stands twice", quoted(text)),
@@ -98,7 +107,7 @@ impl Notes {
     }
 
     /// A word that is none of the known ones.
-    pub(super) fn unknown<'a>(
+    pub(crate) fn unknown<'a>(
         &mut self,
         at: &Range<usize>,
         kind: &str,
@@ -114,15 +123,15 @@ impl Notes {
             _ if known.len() <= LISTED => format!("remove it, or use one of {}", known.join(", ")),
             _ => "remove it".to_owned(),
         };
-        let why = format!("a grant has no such {kind}");
+        let why = format!("a {} has no such {kind}", self.of);
         self.mistake(at, format!("{kind} {} is unknown", quoted(text)), why, help);
     }
 
     /// The warnings, or all mistakes, both in the order of the text.
-    pub(super) fn finish(self, text: &str) -> Result<Vec<Notice>, Vec<Notice>> {
+    pub(crate) fn finish(self, text: &str) -> Result<Vec<Notice>, Vec<Notice>> {
         let placed = |mut notes: Vec<Note>| -> Vec<Notice> {
             notes.sort_by_key(|note| note.at.start);
-            notes.into_iter().map(|note| note.place(text)).collect()
+            notes.into_iter().map(|note| note.place(self.of, text)).collect()
         };
         if self.mistakes.is_empty() {
             Ok(placed(self.warnings))
@@ -136,13 +145,14 @@ impl Notes {
 const LISTED: usize = 16;
 
 impl Note {
-    fn place(self, text: &str) -> Notice {
+    fn place(self, of: &'static str, text: &str) -> Notice {
         let Self { at, what, why, help } = self;
         let (before, rest) = text.split_at_checked(at.start).unwrap_or((text, ""));
         let line = before.rsplit('\n').next().unwrap_or(before);
         let about = rest.get(..at.len()).unwrap_or(rest);
         let about = about.lines().next().unwrap_or_default();
         Notice {
+            of,
             line: before.matches('\n').count() + 1,
             column: line.chars().count() + 1,
             width: about.chars().count().max(1),
@@ -154,12 +164,12 @@ impl Note {
 }
 
 /// Text of the file in a note.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", text.escape_debug())
 }
 
 /// A message about the file that holds text of it.
-pub(super) fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     let plain = |char: char| char == '\'' || char == '"' || char == '\\';
     text.chars().fold(String::new(), |mut out, char| {
         if plain(char) {

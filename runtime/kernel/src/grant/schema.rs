@@ -18,9 +18,14 @@ use super::summary::{array, json};
 /// The schema, as JSON on one line.
 #[must_use]
 pub fn schema() -> String {
+    of("Synapse grant", &FILE)
+}
+
+/// The schema of a file with these keys.
+pub(crate) fn of(title: &str, keys: &'static [Key]) -> String {
     format!(
-        "{{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"title\":\"Synapse grant\",{}}}",
-        keywords(&Shape::Table(&FILE))
+        "{{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"title\":\"{title}\",{}}}",
+        keywords(&Shape::Table(keys))
     )
 }
 
@@ -36,6 +41,7 @@ fn keywords(shape: &Shape) -> String {
             format!("\"type\":\"integer\",\"minimum\":{least},\"maximum\":{most}")
         }
         Shape::Number => "\"type\":\"number\"".into(),
+        Shape::Flag => "\"type\":\"boolean\"".into(),
         Shape::List(item) => list(item, 0),
         Shape::Filled(item) => list(item, 1),
         Shape::Entries(keys) => {
@@ -94,6 +100,7 @@ mod tests {
     use crate::grant::Grant;
     use crate::grant::notes::Notes;
     use crate::grant::shape::check_file;
+    use crate::manifest::MANIFEST;
 
     fn parsed() -> Json {
         serde_json::from_str(&schema()).unwrap()
@@ -110,6 +117,7 @@ mod tests {
                 "string" => value.as_str().is_some(),
                 "integer" => integer.is_some(),
                 "number" => integer.is_some() || value.as_float().is_some(),
+                "boolean" => value.as_bool().is_some(),
                 "array" => value.as_array().is_some(),
                 "object" => value.as_table().is_some(),
                 other => panic!("{other}"),
@@ -168,6 +176,7 @@ mod tests {
                 format!("{}", if next() % 2 == 0 { least } else { most })
             }
             Shape::Number => ["0", "1.25", "-3"][next() % 3].into(),
+            Shape::Flag => ["true", "false"][next() % 2].into(),
             Shape::List(item) | Shape::Filled(item) => {
                 let count = next() % 3;
                 super::array((0..count).map(|_| write(item, tape)))
@@ -209,13 +218,16 @@ mod tests {
 
         #[test]
         fn the_schema_takes_what_the_reader_takes(tape: Vec<u8>) {
-            let text = write_keys(&FILE, &mut tape.into_iter()).join("\n");
-            let document = DeTable::parse(&text).unwrap();
-            let span = document.span();
-            let document = Spanned::new(span, DeValue::Table(document.into_inner()));
-            let mut notes = Notes::default();
-            check_file(&document, &mut notes);
-            prop_assert_eq!(notes.mistakes() == 0, valid(&parsed(), document.get_ref()), "{}", text);
+            for (keys, schema) in [(&FILE[..], schema()), (&MANIFEST, crate::manifest::schema())] {
+                let text = write_keys(keys, &mut tape.iter().copied()).join("\n");
+                let document = DeTable::parse(&text).unwrap();
+                let span = document.span();
+                let document = Spanned::new(span, DeValue::Table(document.into_inner()));
+                let mut notes = Notes::new("file");
+                check_file(keys, &document, &mut notes);
+                let schema = serde_json::from_str(&schema).unwrap();
+                prop_assert_eq!(notes.mistakes() == 0, valid(&schema, document.get_ref()), "{}", text);
+            }
         }
     }
 

@@ -17,10 +17,23 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::VERSION;
-use super::keys::{FILE, Key, Shape, Unless};
-use super::notes::{Notes, quoted};
+use super::keys::{Key, Shape, Unless};
+use super::notes::{Notes, harmless, quoted};
 
-pub(super) type Value<'t> = Spanned<DeValue<'t>>;
+pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
+
+/// A file as TOML, if it is.
+pub(crate) fn document<'t>(text: &'t str, notes: &mut Notes) -> Option<Value<'t>> {
+    match DeTable::parse(text) {
+        Ok(document) => Some(Spanned::new(document.span(), DeValue::Table(document.into_inner()))),
+        Err(error) => {
+            let why = error.message().replace('\n', ", ");
+            let at = error.span().unwrap_or(text.len()..text.len());
+            notes.mistake(&at, "the file is not TOML", harmless(&why), "correct it here");
+            None
+        }
+    }
+}
 
 /// Whether a value has its shape; what it lacks is noted.
 fn sound(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) -> bool {
@@ -38,7 +51,7 @@ fn check(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) {
         return;
     }
     match shape {
-        Shape::Text | Shape::Number => {}
+        Shape::Text | Shape::Number | Shape::Flag => {}
         Shape::Version if integer(value) == Some(VERSION) => {}
         Shape::Version => notes.mistake(
             &at,
@@ -97,7 +110,8 @@ fn check(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) {
 }
 
 /// The parts of a file that are sound, by their keys; what the others lack is noted.
-pub(super) fn check_file<'a, 't>(
+pub(crate) fn check_file<'a, 't>(
+    keys: &[Key],
     file: &'a Value<'t>,
     notes: &mut Notes,
 ) -> Vec<(&'a str, &'a Value<'t>)> {
@@ -108,7 +122,7 @@ pub(super) fn check_file<'a, 't>(
         // Another version may have other keys.
         return Vec::new();
     }
-    check_keys(&FILE, table, &(0..0), notes)
+    check_keys(keys, table, &(0..0), notes)
 }
 
 /// Looks for the keys that a table needs and those that it cannot have, and
@@ -149,6 +163,7 @@ fn fits(shape: &Shape, value: &DeValue<'_>) -> bool {
     match shape {
         Shape::Version | Shape::Integer(..) => integer_of(value).is_some(),
         Shape::Number => number_of(value).is_some(),
+        Shape::Flag => value.as_bool().is_some(),
         Shape::Text | Shape::Word(..) => value.as_str().is_some(),
         Shape::List(_) | Shape::Filled(_) | Shape::Entries(_) => value.as_array().is_some(),
         Shape::Table(_) | Shape::Named(_) => value.as_table().is_some(),
@@ -165,6 +180,7 @@ fn form(shape: &Shape, name: &str) -> (String, String) {
             ("a number of at most 15 digits on either side of the point", "write it in full")
         }
         Shape::Text | Shape::Word(..) => ("a string", "put it in quotes"),
+        Shape::Flag => ("`true` or `false`", "write one of them, without quotes"),
         Shape::List(_) | Shape::Filled(_) => ("an array", "put it in `[` and `]`"),
         Shape::Entries(_) => {
             return ("an array of tables".into(), format!("write it as `[[{bare}]]`"));
@@ -195,7 +211,7 @@ fn unique(items: &[Value<'_>], name: &str, notes: &mut Notes) {
 }
 
 /// A table's entries as the file has them.
-pub(super) fn in_order<'a, 't>(
+pub(crate) fn in_order<'a, 't>(
     table: &'a DeTable<'t>,
 ) -> Vec<(Range<usize>, &'a str, &'a Value<'t>)> {
     let mut entries: Vec<_> =
@@ -205,32 +221,37 @@ pub(super) fn in_order<'a, 't>(
 }
 
 /// The entries of a table with names; none of anything else.
-pub(super) fn named<'a, 't>(value: &'a Value<'t>) -> Vec<(Range<usize>, &'a str, &'a Value<'t>)> {
+pub(crate) fn named<'a, 't>(value: &'a Value<'t>) -> Vec<(Range<usize>, &'a str, &'a Value<'t>)> {
     value.get_ref().as_table().map_or_else(Vec::new, in_order)
 }
 
 /// What stands under a key.
-pub(super) fn get<'a, 't>(value: &'a Value<'t>, key: &str) -> Option<&'a Value<'t>> {
+pub(crate) fn get<'a, 't>(value: &'a Value<'t>, key: &str) -> Option<&'a Value<'t>> {
     value.get_ref().as_table()?.get(key)
 }
 
 /// The items of an array; of anything else, itself.
-pub(super) fn items<'a, 't>(value: &'a Value<'t>) -> &'a [Value<'t>] {
+pub(crate) fn items<'a, 't>(value: &'a Value<'t>) -> &'a [Value<'t>] {
     value.get_ref().as_array().map_or(core::slice::from_ref(value), |array| array)
 }
 
 /// The text of a string; of anything else, none.
-pub(super) fn text<'a>(value: &'a Value<'_>) -> &'a str {
+pub(crate) fn text<'a>(value: &'a Value<'_>) -> &'a str {
     value.get_ref().as_str().unwrap_or_default()
 }
 
 /// An integer of 64 bits.
-pub(super) fn integer(value: &Value<'_>) -> Option<i64> {
+pub(crate) fn integer(value: &Value<'_>) -> Option<i64> {
     integer_of(value.get_ref())
 }
 
+/// Whether it is `true`.
+pub(crate) fn flag(value: Option<&Value<'_>>) -> bool {
+    value.and_then(|value| value.get_ref().as_bool()).unwrap_or_default()
+}
+
 /// A number as the grammar writes it, of at most 15 digits on either side.
-pub(super) fn number(value: &Value<'_>) -> Option<String> {
+pub(crate) fn number(value: &Value<'_>) -> Option<String> {
     number_of(value.get_ref())
 }
 

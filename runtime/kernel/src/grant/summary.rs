@@ -13,7 +13,8 @@ use synapse_primitives::execute::escape;
 
 use super::hosts::{self, METHODS};
 use super::paths::{self, RIGHTS};
-use super::tools::{self, Bound, EFFECTS};
+use super::tools::{self, Bound};
+use crate::manifest::Role;
 
 /// The grant of these parts.
 pub(super) fn summary(
@@ -57,7 +58,6 @@ fn port(range: &RangeInclusive<u16>) -> String {
 }
 
 fn tool(entry: &tools::Entry) -> String {
-    let effect = EFFECTS.iter().find(|(_, effect)| *effect == entry.effect);
     let limits: Vec<String> = entry
         .limits
         .iter()
@@ -70,12 +70,27 @@ fn tool(entry: &tools::Entry) -> String {
         })
         .collect();
     format!(
-        "{{\"tool\":{},\"effect\":\"{}\",\"limits\":{{{}}},\"clear\":{}}}",
+        "{{\"tool\":{},\"effect\":\"{}\",\"limits\":{{{}}},\"clear\":{}{}}}",
         json(&entry.tool),
-        effect.map_or("commit", |(word, _)| *word),
+        tools::word(entry.effect),
         limits.join(","),
         texts(entry.clear.names()),
+        entry.said.as_ref().map(said).unwrap_or_default(),
     )
+}
+
+/// What a manifest says, for agents.
+fn said(said: &tools::Said) -> String {
+    let role = |(name, role): &(String, Role)| {
+        let role = match role {
+            Role::Target => "target",
+            Role::Parameter => "parameter",
+            Role::Content => "content",
+        };
+        format!("{}:\"{role}\"", json(name))
+    };
+    let arguments: Vec<String> = said.arguments.iter().map(role).collect();
+    format!(",\"about\":{},\"arguments\":{{{}}}", json(&said.about), arguments.join(","))
 }
 
 fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {

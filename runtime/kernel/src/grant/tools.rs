@@ -12,12 +12,13 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use synapse_boundary::Scope;
-use synapse_boundary::scope::{Decimal, Effect, Limit, Tool};
+use synapse_boundary::scope::{Decimal, Effect, Limit, Tool, Verb};
+use synapse_boundary::{Scope, Secrecy};
 
 use super::compartments::{Clear, Names};
 use super::notes::{Notes, quoted};
 use super::shape::{Value, get, items, named, number, text};
+use crate::manifest::{self, Manifest, Role};
 
 /// The words for effects.
 pub(super) const EFFECTS: [(&str, Effect); 4] = [
@@ -35,11 +36,24 @@ pub(super) struct Entry {
     pub(super) effect: Effect,
     pub(super) limits: Vec<(String, Bound)>,
     pub(super) clear: Clear,
+    /// What its connector's manifest says, if there is one.
+    pub(super) said: Option<Said>,
+}
+
+/// What a manifest says of an entry's verb.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) about: String,
+    pub(super) arguments: Vec<(String, Role)>,
+    clear: Vec<String>,
+    is_confined: bool,
+    let_out: bool,
+    verb: Verb,
 }
 
 /// A limit, as it is written.
-#[derive(Debug)]
-pub(super) enum Bound {
+#[derive(Clone, Debug)]
+pub(crate) enum Bound {
     /// One of these texts.
     Like(Vec<String>),
     /// From the first to the second number.
@@ -47,7 +61,7 @@ pub(super) enum Bound {
 }
 
 /// Reads `[[tools]]`.
-pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
+pub(super) fn read(value: &Value<'_>, manifests: &[Manifest], notes: &mut Notes) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for item in items(value) {
         let Some(tool) = get(item, "tool") else { continue };
@@ -69,16 +83,43 @@ pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
         if entries.iter().any(|known| known.tool == name) {
             notes.twice(&at, "tool", name);
         }
-        let said = get(item, "effect").map_or("commit", text);
-        let effect = EFFECTS.iter().find(|(word, _)| *word == said);
-        let limits = get(item, "limits").map_or_else(Vec::new, |limits| read_limits(limits, notes));
-        entries.push(Entry {
+        let written = get(item, "effect");
+        let place = |word| EFFECTS.iter().position(|(known, _)| *known == word);
+        let effect = place(written.map_or("commit", text));
+        let effect = effect.and_then(|place| EFFECTS.get(place)).map_or(Effect::Commit, |it| it.1);
+        let mut limits = get(item, "limits").map_or_else(Vec::new, |it| read_limits(it, notes));
+        let mut entry = Entry {
             tool: name.to_owned(),
             at,
-            effect: effect.map_or(Effect::Commit, |(_, effect)| *effect),
-            limits,
+            effect,
+            limits: Vec::new(),
             clear: Clear::read(get(item, "clear")),
-        });
+            said: None,
+        };
+        if let Some((manifest, verb)) = said_of(&entry, manifests, notes) {
+            let class = verb.class();
+            match written {
+                Some(written) if entry.effect != class => notes.mistake(
+                    &written.span(),
+                    format!("effect {} is not what the manifest says", quoted(text(written))),
+                    format!("it says `{}`, and a human approved that", word(class)),
+                    "remove `effect` here",
+                ),
+                _ => entry.effect = class,
+            }
+            limits.extend(verb.limits());
+            // What the grant says of its clearance holds; else what the approval added.
+            let adds = get(item, "clear").is_none();
+            entry.said = Some(Said {
+                about: verb.about.clone(),
+                arguments: verb.arguments.iter().map(|it| (it.name.clone(), it.role)).collect(),
+                clear: if adds { manifest.clear.clone() } else { Vec::new() },
+                is_confined: adds && manifest.start.is_confined(),
+                let_out: manifest.let_out,
+                verb: verb.warrants(),
+            });
+        }
+        entries.push(Entry { limits, ..entry });
     }
     entries
 }
@@ -86,28 +127,32 @@ pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
 fn read_limits(value: &Value<'_>, notes: &mut Notes) -> Vec<(String, Bound)> {
     let mut limits = Vec::new();
     for (_, argument, value) in named(value) {
-        let range = match (number(value), get(value, "min"), get(value, "max")) {
-            (Some(most), ..) => Some(("0".to_owned(), most)),
-            (None, Some(min), Some(max)) => number(min).zip(number(max)),
-            _ => None,
-        };
-        let bound = match range {
-            Some((min, max)) => {
-                if Decimal::parse(&min) > Decimal::parse(&max) {
-                    notes.mistake(
-                        &value.span(),
-                        format!("limit {} admits nothing", quoted(argument)),
-                        format!("no number is at least {min} and at most {max}"),
-                        "write the least first",
-                    );
-                }
-                Bound::Within(min, max)
-            }
-            None => Bound::Like(texts(value, notes)),
-        };
-        limits.push((argument.to_owned(), bound));
+        limits.push((argument.to_owned(), bound(argument, value, notes)));
     }
     limits
+}
+
+/// Reads what an argument may be.
+pub(crate) fn bound(argument: &str, value: &Value<'_>, notes: &mut Notes) -> Bound {
+    let range = match (number(value), get(value, "min"), get(value, "max")) {
+        (Some(most), ..) => Some(("0".to_owned(), most)),
+        (None, Some(min), Some(max)) => number(min).zip(number(max)),
+        _ => None,
+    };
+    match range {
+        Some((min, max)) => {
+            if Decimal::parse(&min) > Decimal::parse(&max) {
+                notes.mistake(
+                    &value.span(),
+                    format!("limit {} admits nothing", quoted(argument)),
+                    format!("no number is at least {min} and at most {max}"),
+                    "write the least first",
+                );
+            }
+            Bound::Within(min, max)
+        }
+        None => Bound::Like(texts(value, notes)),
+    }
 }
 
 fn texts(value: &Value<'_>, notes: &mut Notes) -> Vec<String> {
@@ -136,7 +181,19 @@ pub(super) fn name(entries: &[Entry], names: &mut Names, notes: &mut Notes) {
 /// Puts the entries into the scope.
 pub(super) fn compile(entries: &[Entry], names: &Names, scope: &mut Scope, notes: &mut Notes) {
     for entry in entries {
-        let terms = names.terms(&entry.clear, Some(&entry.own()), notes);
+        let mut terms = names.terms(&entry.clear, Some(&entry.own()), notes);
+        let mut verb = Verb::default();
+        if let Some(said) = &entry.said {
+            let added = said.clear.iter().filter_map(|name| names.get(name));
+            terms.clear = added.fold(terms.clear, Secrecy::join);
+            if said.is_confined {
+                terms.clear = Secrecy::from_bits(u64::MAX);
+            }
+            if said.let_out {
+                scope.let_out = scope.let_out.join(terms.own);
+            }
+            verb = said.verb.clone();
+        }
         let limit = |(argument, bound): &(String, Bound)| {
             let limit = match bound {
                 Bound::Like(texts) => Limit::Like(texts.clone()),
@@ -149,9 +206,29 @@ pub(super) fn compile(entries: &[Entry], names: &Names, scope: &mut Scope, notes
         // A limit that is lost would be a hole: without all of them there is no entry.
         let limits: Option<Vec<_>> = entry.limits.iter().map(limit).collect();
         if let Some(limits) = limits {
-            scope.tool(&entry.tool, Tool { effect: entry.effect, limits, terms });
+            scope.tool(&entry.tool, Tool { effect: entry.effect, limits, terms, verb });
         }
     }
+}
+
+/// What a manifest says of an entry's verb.
+fn said_of<'m>(
+    entry: &Entry,
+    manifests: &'m [Manifest],
+    notes: &mut Notes,
+) -> Option<(&'m Manifest, &'m manifest::Verb)> {
+    let (server, name) = entry.tool.split_once('/')?;
+    let manifest = manifests.iter().find(|manifest| manifest.server == server)?;
+    let verb = manifest.verb(name);
+    if verb.is_none() {
+        notes.unknown(&entry.at, "verb", name, manifest.verbs.iter().map(|verb| &*verb.name));
+    }
+    Some((manifest, verb?))
+}
+
+/// The word for an effect.
+pub(super) fn word(effect: Effect) -> &'static str {
+    EFFECTS.iter().find(|(_, known)| *known == effect).map_or("commit", |(word, _)| *word)
 }
 
 impl Entry {

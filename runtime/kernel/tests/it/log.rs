@@ -330,7 +330,7 @@ fn a_record_of_the_longest_sentences_stays_within_its_bound() {
             r#"{{"warrant":"{argument}","arguments":{{"tool":{},"arguments":{arguments}}},"uses":64}}"#,
             quoted(&name(limits::TEXT))
         );
-        assert_eq!(world.ask(warrant.as_bytes()), Err(Refusal::Unsupported));
+        assert_eq!(world.ask(warrant.as_bytes()), Err(Refusal::OutOfScope));
     }
     let held = r#"{"name":"fs_move","arguments":{"from":{"$held":1},"to":{"$held":2}}}"#;
     assert_eq!(world.ask(held.as_bytes()), Ok(()));

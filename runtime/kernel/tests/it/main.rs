@@ -11,3 +11,4 @@ mod log;
 mod rest;
 mod session;
 mod shadow;
+mod tools;
