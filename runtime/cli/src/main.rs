@@ -26,6 +26,7 @@ mod new;
 mod output;
 mod package;
 mod primitives;
+mod progress;
 mod ps;
 mod redteam;
 mod run;

@@ -9,6 +9,7 @@ mod confirm;
 mod consent;
 mod control;
 mod doctor;
+mod fetch;
 mod grant;
 mod guest;
 mod help;

@@ -54,12 +54,12 @@ fn installed(root: &Path, package: &Path) {
     assert!(done.status.success(), "{}", err(&done));
 }
 
-fn digest(root: &Path, package: &Path) -> String {
+pub(crate) fn digest(root: &Path, package: &Path) -> String {
     let shown = out(&synapse(&root.join("state"), &["package", "inspect", text(package)]));
     shown.lines().find_map(|line| line.strip_prefix("digest: ")).unwrap().to_owned()
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
