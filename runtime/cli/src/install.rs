@@ -12,7 +12,7 @@ use synapse_host::package::{
 };
 use synapse_host::render;
 
-use crate::{consent, package};
+use crate::{consent, package, stock};
 
 /// Installs a package, after showing what it asks for.
 ///
@@ -32,7 +32,8 @@ use crate::{consent, package};
 /// Exit codes: 0 installed, 1 failed or not agreed to, 2 the command line is wrong.
 #[derive(clap::Args)]
 pub(crate) struct Install {
-    /// A package's file or folder, `https://…`, or `oci://HOST/NAME:TAG`.
+    /// A package's file or folder, `https://…`, `oci://HOST/NAME:TAG`, or the name of one
+    /// that comes with Synapse.
     #[arg(value_parser = package::Named)]
     package: Source,
 
@@ -48,7 +49,8 @@ pub(crate) struct Install {
 /// Exit codes: 0 installed, 1 failed or not agreed to, 2 the command line is wrong.
 #[derive(clap::Args)]
 pub(crate) struct Upgrade {
-    /// The new version: a package's file or folder, `https://…`, or `oci://HOST/NAME:TAG`.
+    /// The new version: a package's file or folder, `https://…`, or `oci://HOST/NAME:TAG`; or
+    /// the name of an installed package, which is looked for where it came from.
     #[arg(value_parser = package::Named)]
     package: Source,
 
@@ -97,9 +99,10 @@ impl Install {
     /// Installs what was named, if the person agrees.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let store = store()?;
-        let package = package::open(&self.package)?;
+        let source = stock::found(self.package);
+        let package = package::open(&source)?;
         let installed = get(&store, &package.manifest.name)?;
-        self.how.install(&store, &package, installed.as_ref(), &self.package)
+        self.how.install(&store, &package, installed.as_ref(), &source)
     }
 }
 
@@ -107,12 +110,13 @@ impl Upgrade {
     /// Upgrades what was named, if that is no more than was agreed to or the person agrees.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let store = store()?;
-        let package = package::open(&self.package)?;
+        let source = again(&store, self.package)?;
+        let package = package::open(&source)?;
         let name = &package.manifest.name;
         let installed = get(&store, name)?.ok_or_else(|| {
             format!("`{name}` is not installed\ninstall it with `synapse install`")
         })?;
-        self.how.install(&store, &package, Some(&installed), &self.package)
+        self.how.install(&store, &package, Some(&installed), &source)
     }
 }
 
@@ -166,6 +170,15 @@ impl How {
             package.digest()
         );
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// For the name of what is installed, where that came from.
+fn again(store: &Store, source: Source) -> Result<Source, String> {
+    let installed = stock::bare(&source).map(|name| get(store, name)).transpose()?.flatten();
+    match installed {
+        Some(installed) => Source::parse(installed.source.as_ref()).map_err(|why| why.to_string()),
+        None => Ok(stock::found(source)),
     }
 }
 

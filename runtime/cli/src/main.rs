@@ -8,6 +8,7 @@
 
 mod audit;
 mod bench;
+mod bound;
 mod build;
 mod cancel;
 mod check;
@@ -31,6 +32,7 @@ mod ps;
 mod redteam;
 mod run;
 mod sessions;
+mod stock;
 mod undo;
 mod why;
 

@@ -12,8 +12,8 @@ use std::process::ExitCode;
 use synapse_host::package::{self, Secret, Source, write_new};
 use synapse_host::{log, render};
 
-use crate::output;
 use crate::progress::Bar;
+use crate::{output, stock};
 
 /// Makes, shows, signs and checks packages: an agent in one file, with what it
 /// asks for.
@@ -44,7 +44,7 @@ enum Action {
     /// Exit codes: 0 shown, 1 no package or unreadable, 2 the command line is
     /// wrong.
     Inspect {
-        /// A package's file or folder, `https://…`, or `oci://HOST/NAME:TAG`.
+        /// A package's file or folder, `https://…`, `oci://HOST/NAME:TAG`, or the name of one that comes with Synapse.
         #[arg(value_parser = Named)]
         package: Source,
     },
@@ -53,7 +53,7 @@ enum Action {
     /// Exit codes: 0 printed, 1 no package or unreadable, 2 the command line is
     /// wrong.
     Grant {
-        /// A package's file or folder, `https://…`, or `oci://HOST/NAME:TAG`.
+        /// A package's file or folder, `https://…`, `oci://HOST/NAME:TAG`, or the name of one that comes with Synapse.
         #[arg(value_parser = Named)]
         package: Source,
     },
@@ -100,9 +100,9 @@ impl Package {
                 write_new(&output, &bytes).map_err(|why| why.to_string())?;
                 format!("{}: {} bytes, {}", shown(&output), bytes.len(), made.digest())
             }
-            Action::Inspect { package } => inspect(&open(&package)?)?,
+            Action::Inspect { package } => inspect(&open(&stock::found(package))?)?,
             Action::Grant { package } => {
-                open(&package)?.manifest.request.text().trim_end().to_owned()
+                open(&stock::found(package))?.manifest.request.text().trim_end().to_owned()
             }
             Action::Sign { package: path, key } => {
                 let secret = Secret::read(&key).map_err(|why| why.to_string())?;
@@ -173,6 +173,9 @@ fn inspect(made: &package::Package) -> Result<String, String> {
 
 /// The package at its source; what must be fetched is, and that is told.
 pub(crate) fn open(source: &Source) -> Result<package::Package, String> {
+    if let Some(missing) = stock::missing(source) {
+        return Err(missing);
+    }
     let state = log::state_dir().map_err(|why| format!("nothing can be fetched: {why}"))?;
     let mut bar = Bar::of(source);
     let opened = package::open(source, &state, &mut |progress| bar.show(progress));

@@ -11,11 +11,13 @@ use synapse_kernel::explain;
 use synapse_kernel::sources::Source;
 
 use crate::audit::{AuditError, Found, object, shown};
+use crate::bound::Bound;
 use crate::output;
 
 /// Explains one call: what was asked, what each gate said, what had been read by
 /// then and where it came from, what came of it, and what would have made it
-/// pass.
+/// pass. Of an installed package it names the approval that bounds the run, and what
+/// the package's manifest lacks.
 ///
 /// Exit codes: 0 explained, 1 unreadable, not as written or no such call, 2 the
 /// command line is wrong.
@@ -46,6 +48,8 @@ impl Why {
         let account = Account::find(&found.bytes, self.record).map_err(|why| {
             AuditError::Untold { told: format!("`{}`: {why}", shown(&found.path)) }
         })?;
+        let bound = Bound::of(&found.bytes);
+        let lacks = bound.as_ref().and_then(|bound| bound.lacks(&account));
         let text = if self.json {
             let advice = explain::code(account.code());
             output::json(&json!({
@@ -61,9 +65,14 @@ impl Why {
                 "why": advice.map(|advice| advice.why),
                 "to_pass": advice.map(|advice| advice.remedy),
                 "ways": account.ways(),
+                "approval": bound.map(|bound| bound.approval),
+                "lacks": lacks,
             }))
         } else {
-            account.lines().join("\n")
+            let mut lines = account.lines();
+            lines.extend(bound.map(|bound| format!("bound by {}", bound.told())));
+            lines.extend(lacks.map(|lacks| format!("lacks    {lacks}")));
+            lines.join("\n")
         };
         output::say(&text).map_err(|why| AuditError::Output { why })
     }

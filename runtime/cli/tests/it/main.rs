@@ -3,6 +3,7 @@
 
 mod audit;
 mod bench;
+mod bound;
 mod cancel;
 mod codes;
 mod confirm;
