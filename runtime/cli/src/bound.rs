@@ -1,4 +1,4 @@
-//! What a run's approval has to do with a refusal
+//! What a person gave a run beforehand, and what that has to do with a call
 //!
 //! An agent of a package is refused what nobody agreed to. Whether its manifest asks
 //! for it at all is what tells its user whom to turn to.
@@ -13,11 +13,30 @@ use synapse_boundary::Integrity;
 use synapse_host::{log, render};
 use synapse_kernel::account::Account;
 use synapse_kernel::grant::Grant;
-use synapse_kernel::record::tag;
+use synapse_kernel::record::{Kind, tag};
 use synapse_kernel::verify::Reader;
 use synapse_kernel::words;
 
 use crate::{check, install};
+
+/// The file of warrants that a call rests on, or that it is a warrant of.
+pub(crate) fn written(log: &[u8], account: &Account<'_>) -> Option<Value> {
+    let file = about(log)?.get("warrants")?.clone();
+    // They are the first decisions of the run.
+    let lines = usize::try_from(file.get("lines")?.as_u64()?).ok()?;
+    let decisions = Reader::new(log).flatten().filter(|record| record.kind == Kind::Decision);
+    let is_meant = |number: u64| {
+        account.decision.sequence == number
+            || account.cause.is_some_and(|cause| cause.sequence == number)
+    };
+    decisions.take(lines).any(|record| is_meant(record.sequence)).then_some(file)
+}
+
+/// What the first record says of the run.
+fn about(log: &[u8]) -> Option<Value> {
+    let start = Reader::new(log).next()?.ok()?;
+    serde_json::from_slice(start.field(tag::TEXT)?).ok()
+}
 
 /// The approval that bounds a run, as its first record names it.
 pub(crate) struct Bound {
@@ -27,9 +46,7 @@ pub(crate) struct Bound {
 impl Bound {
     /// That of a log, if its agent came in a package.
     pub(crate) fn of(log: &[u8]) -> Option<Self> {
-        let start = Reader::new(log).next()?.ok()?;
-        let about: Value = serde_json::from_slice(start.field(tag::TEXT)?).ok()?;
-        Some(Self { approval: about.get("approval")?.clone() })
+        Some(Self { approval: about(log)?.get("approval")?.clone() })
     }
 
     /// Which approval that is, in words.

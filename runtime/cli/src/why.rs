@@ -6,12 +6,13 @@
 
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use synapse_host::render;
 use synapse_kernel::account::{Account, Finding, compartments};
 use synapse_kernel::explain;
 use synapse_kernel::sources::Source;
 
 use crate::audit::{AuditError, Found, object, shown};
-use crate::bound::Bound;
+use crate::bound::{self, Bound};
 use crate::output;
 
 /// Explains one call: what was asked, what each gate said, what had been read by
@@ -48,8 +49,9 @@ impl Why {
         let account = Account::find(&found.bytes, self.record).map_err(|why| {
             AuditError::Untold { told: format!("`{}`: {why}", shown(&found.path)) }
         })?;
-        let bound = Bound::of(&found.bytes);
-        let lacks = bound.as_ref().and_then(|bound| bound.lacks(&account));
+        let approved = Bound::of(&found.bytes);
+        let lacks = approved.as_ref().and_then(|bound| bound.lacks(&account));
+        let written = bound::written(&found.bytes, &account);
         let text = if self.json {
             let advice = explain::code(account.code());
             output::json(&json!({
@@ -65,12 +67,17 @@ impl Why {
                 "why": advice.map(|advice| advice.why),
                 "to_pass": advice.map(|advice| advice.remedy),
                 "ways": account.ways(),
-                "approval": bound.map(|bound| bound.approval),
+                "approval": approved.map(|bound| bound.approval),
                 "lacks": lacks,
+                "written": written,
             }))
         } else {
             let mut lines = account.lines();
-            lines.extend(bound.map(|bound| format!("bound by {}", bound.told())));
+            lines.extend(written.map(|file| {
+                let file = file.get("file").and_then(Value::as_str).unwrap_or_default();
+                format!("written  by you beforehand, in {}", render::line(file, 200))
+            }));
+            lines.extend(approved.map(|bound| format!("bound by {}", bound.told())));
             lines.extend(lacks.map(|lacks| format!("lacks    {lacks}")));
             lines.join("\n")
         };

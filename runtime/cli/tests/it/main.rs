@@ -27,6 +27,7 @@ mod sessions;
 mod state;
 mod tidy;
 mod undo;
+mod warrants;
 mod why;
 
 use std::process::{Command, Output};
