@@ -10,6 +10,7 @@ mod confirm;
 mod consent;
 mod control;
 mod doctor;
+mod egress;
 mod fetch;
 mod grant;
 mod guest;
