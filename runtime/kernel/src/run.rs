@@ -393,7 +393,10 @@ fn about(
     let (approval, from) = (approval.unwrap_or_default(), from.unwrap_or_default());
     let (grant, line) = (grant.summary(), cut(line, LINE));
     let written = written.map(|written| {
-        let digest = written.digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let digest = written.digest.iter().fold(String::new(), |mut text, byte| {
+            text.push_str(&format!("{byte:02x}"));
+            text
+        });
         let (file, lines) = (cut(&written.file, FILE), written.len());
         format!(",\"warrants\":{{\"file\":\"{file}\",\"sha256\":\"{digest}\",\"lines\":{lines}}}")
     });

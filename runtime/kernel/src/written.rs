@@ -201,8 +201,8 @@ mod tests {
     fn what_no_line_could_name_is_refused_with_its_place() {
         let line = |path: &str, uses: u32| {
             alloc::format!(
-                r##"# a
-{{"warrant":"fs_delete","arguments":{{"path":"{path}"}},"uses":{uses}}}"##
+                r#"# a
+{{"warrant":"fs_delete","arguments":{{"path":"{path}"}},"uses":{uses}}}"#
             )
         };
         for (text, code) in [
