@@ -11,6 +11,7 @@ mod demo;
 mod deny;
 mod firmware;
 mod instructions;
+mod packages;
 mod setup;
 mod step;
 mod tcb;
@@ -20,6 +21,7 @@ mod tutorial;
 
 use clap::{Parser, Subcommand};
 use instructions::Counted;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
         Command::Setup => setup::run(&[setup::GUEST, setup::BARE]),
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
+        Command::Packages { output } => packages::run(output),
         Command::Tutorial => tutorial::run(),
         Command::Deny => deny::run(),
         Command::Advisories => advisories::run(),
@@ -55,7 +58,7 @@ struct Xtask {
     command: Command,
 }
 
-#[derive(Clone, Copy, Subcommand)]
+#[derive(Clone, Subcommand)]
 enum Command {
     /// Makes guests buildable: installs a compiler for them if none is there.
     Setup,
@@ -63,6 +66,12 @@ enum Command {
     Ci,
     /// Shows the librarian at work on a copy of its sample notes.
     Demo,
+    /// Makes the packages that come with Synapse, so that `synapse install NAME` finds them.
+    Packages {
+        /// The folder to put them in, which is not where `synapse install` looks.
+        #[arg(long, value_name = "FOLDER")]
+        output: Option<PathBuf>,
+    },
     /// Follows docs/tutorial.md, and compares what its commands print.
     Tutorial,
     /// Checks the licence and the source of every dependency against deny.toml.

@@ -73,7 +73,8 @@ impl Check {
     }
 }
 
-fn find(grant: &Grant, sentence: &[u8], integrity: Integrity) -> Findings {
+/// What each gate says of a sentence, in a world that holds nothing.
+pub(crate) fn find(grant: &Grant, sentence: &[u8], integrity: Integrity) -> Findings {
     let secrecy = match integrity {
         Integrity::System | Integrity::User => Secrecy::PROMPT,
         Integrity::Ingested => Secrecy::PROMPT.join(Secrecy::FILES),

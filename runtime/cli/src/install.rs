@@ -4,15 +4,15 @@
 //! The question (`synapse_host::package`) and the dialogue (`consent`).
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 use synapse_host::log;
 use synapse_host::package::{
-    Authority, Consent, Digest, Installed, Key, Package, Pin, Store, Vouched,
+    Authority, Consent, Digest, Installed, Key, Package, Pin, Source, Store, Vouched,
 };
 use synapse_host::render;
 
-use crate::{consent, package};
+use crate::{consent, package, stock};
 
 /// Installs a package, after showing what it asks for.
 ///
@@ -21,6 +21,10 @@ use crate::{consent, package};
 /// every byte of the package. What is installed already is upgraded, and you are
 /// asked only if it wants more than before.
 ///
+/// It comes from a file or a folder, or is fetched: from `https://…`, or from a registry as
+/// `oci://HOST/NAME:TAG`. Both may end in @sha256:… and the digest that it must have. A
+/// download that broke off goes on where it ended.
+///
 /// Without a terminal, name what you agree to: `--accept` with the digest that
 /// `synapse package inspect` shows, and `--grant` with what it is to get, at most
 /// what `synapse package grant` prints.
@@ -28,8 +32,10 @@ use crate::{consent, package};
 /// Exit codes: 0 installed, 1 failed or not agreed to, 2 the command line is wrong.
 #[derive(clap::Args)]
 pub(crate) struct Install {
-    /// A package's file, or its folder.
-    package: PathBuf,
+    /// A package's file or folder, `https://…`, `oci://HOST/NAME:TAG`, or the name of one
+    /// that comes with Synapse.
+    #[arg(value_parser = package::Named)]
+    package: Source,
 
     #[command(flatten)]
     how: How,
@@ -43,8 +49,10 @@ pub(crate) struct Install {
 /// Exit codes: 0 installed, 1 failed or not agreed to, 2 the command line is wrong.
 #[derive(clap::Args)]
 pub(crate) struct Upgrade {
-    /// The new version: a package's file, or its folder.
-    package: PathBuf,
+    /// The new version: a package's file or folder, `https://…`, or `oci://HOST/NAME:TAG`; or
+    /// the name of an installed package, which is looked for where it came from.
+    #[arg(value_parser = package::Named)]
+    package: Source,
 
     #[command(flatten)]
     how: How,
@@ -91,9 +99,10 @@ impl Install {
     /// Installs what was named, if the person agrees.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let store = store()?;
-        let package = package::open(&self.package)?;
+        let source = stock::found(self.package);
+        let package = package::open(&source)?;
         let installed = get(&store, &package.manifest.name)?;
-        self.how.install(&store, &package, installed.as_ref(), &self.package)
+        self.how.install(&store, &package, installed.as_ref(), &source)
     }
 }
 
@@ -101,12 +110,13 @@ impl Upgrade {
     /// Upgrades what was named, if that is no more than was agreed to or the person agrees.
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let store = store()?;
-        let package = package::open(&self.package)?;
+        let source = again(&store, self.package)?;
+        let package = package::open(&source)?;
         let name = &package.manifest.name;
         let installed = get(&store, name)?.ok_or_else(|| {
             format!("`{name}` is not installed\ninstall it with `synapse install`")
         })?;
-        self.how.install(&store, &package, Some(&installed), &self.package)
+        self.how.install(&store, &package, Some(&installed), &source)
     }
 }
 
@@ -116,7 +126,7 @@ impl How {
         store: &Store,
         package: &Package,
         installed: Option<&Installed>,
-        source: &Path,
+        source: &Source,
     ) -> Result<ExitCode, String> {
         let told = |why: synapse_host::package::PackageError| why.to_string();
         let (name, version) = (&package.manifest.name, package.manifest.version);
@@ -153,13 +163,31 @@ impl How {
                 question.grant().map_err(told)?
             }
         };
-        store.install(package, installed, &grant, vouched).map_err(told)?;
+        store.install(package, installed, &grant, vouched, &from(source)).map_err(told)?;
         eprintln!(
             "installed {name} {version}, {}\nsee what it may do: synapse show {name}\n\
              run it:             synapse run {name} \"…\" --dir …",
             package.digest()
         );
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// For the name of what is installed, where that came from.
+fn again(store: &Store, source: Source) -> Result<Source, String> {
+    let installed = stock::bare(&source).map(|name| get(store, name)).transpose()?.flatten();
+    match installed {
+        Some(installed) => Source::parse(installed.source.as_ref()).map_err(|why| why.to_string()),
+        None => Ok(stock::found(source)),
+    }
+}
+
+/// Where it came from, as it can be found from everywhere.
+fn from(source: &Source) -> String {
+    match source {
+        Source::Path(path) => path::absolute(path)
+            .map_or_else(|_| source.to_string(), |path| path.display().to_string()),
+        Source::Web { .. } | Source::Registry(_) => source.to_string(),
     }
 }
 
@@ -186,8 +214,8 @@ fn accepted(package: &Package, accept: &Digest, grant: &Path) -> Result<Authorit
 }
 
 /// What to do where nobody can be asked.
-fn refused(package: &Package, source: &Path) -> String {
-    let source = package::shown(source);
+fn refused(package: &Package, source: &Source) -> String {
+    let source = render::line(source.to_string(), 200);
     format!(
         "it asks for what nobody agreed to, and without a terminal nobody can be asked\nlook at it \
          with `synapse package inspect {source}`, write what it is to get with `synapse package \

@@ -103,6 +103,7 @@ impl Show {
             let mut lines = Consent::given(&installed).screen(WIDTH);
             lines.push(String::new());
             lines.push(format!("approved: {}", log::date(installed.approved / 1000)));
+            lines.push(format!("from: {}", render::line(&installed.source, 200)));
             lines.push(format!("grant: {}", installed.approval().grant));
             lines.join("\n")
         };
@@ -208,6 +209,7 @@ fn object(installed: &Installed) -> Value {
         "digest": installed.package.digest().to_string(),
         "approval": installed.approval().grant,
         "approved": installed.approved,
+        "source": installed.source,
     })
 }
 

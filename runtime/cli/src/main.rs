@@ -8,6 +8,7 @@
 
 mod audit;
 mod bench;
+mod bound;
 mod build;
 mod cancel;
 mod check;
@@ -26,10 +27,12 @@ mod new;
 mod output;
 mod package;
 mod primitives;
+mod progress;
 mod ps;
 mod redteam;
 mod run;
 mod sessions;
+mod stock;
 mod undo;
 mod why;
 

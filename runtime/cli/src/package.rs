@@ -3,13 +3,17 @@
 //! # Not here
 //! What a package is (`synapse_host::package`). Installing one (`install`).
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Arg, Command};
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use synapse_host::package::{self, Secret, write_new};
-use synapse_host::render;
+use synapse_host::package::{self, Secret, Source, write_new};
+use synapse_host::{log, render};
 
-use crate::output;
+use crate::progress::Bar;
+use crate::{output, stock};
 
 /// Makes, shows, signs and checks packages: an agent in one file, with what it
 /// asks for.
@@ -40,16 +44,18 @@ enum Action {
     /// Exit codes: 0 shown, 1 no package or unreadable, 2 the command line is
     /// wrong.
     Inspect {
-        /// A package's file or folder.
-        package: PathBuf,
+        /// A package's file or folder, `https://…`, `oci://HOST/NAME:TAG`, or the name of one that comes with Synapse.
+        #[arg(value_parser = Named)]
+        package: Source,
     },
     /// Print the grant file that a package asks for.
     ///
     /// Exit codes: 0 printed, 1 no package or unreadable, 2 the command line is
     /// wrong.
     Grant {
-        /// A package's file or folder.
-        package: PathBuf,
+        /// A package's file or folder, `https://…`, `oci://HOST/NAME:TAG`, or the name of one that comes with Synapse.
+        #[arg(value_parser = Named)]
+        package: Source,
     },
     /// Sign a package's file, in the place of whoever signed it before.
     ///
@@ -88,15 +94,15 @@ impl Package {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let told = match self.action {
             Action::Build { folder, output } => {
-                let made = open(&folder)?;
+                let made = local(&folder)?;
                 let output = output.unwrap_or_else(|| made.file_name().into());
                 let bytes = made.write();
                 write_new(&output, &bytes).map_err(|why| why.to_string())?;
                 format!("{}: {} bytes, {}", shown(&output), bytes.len(), made.digest())
             }
-            Action::Inspect { package } => inspect(&open(&package)?)?,
+            Action::Inspect { package } => inspect(&open(&stock::found(package))?)?,
             Action::Grant { package } => {
-                open(&package)?.manifest.request.text().trim_end().to_owned()
+                open(&stock::found(package))?.manifest.request.text().trim_end().to_owned()
             }
             Action::Sign { package: path, key } => {
                 let secret = Secret::read(&key).map_err(|why| why.to_string())?;
@@ -165,9 +171,21 @@ fn inspect(made: &package::Package) -> Result<String, String> {
     Ok(told.trim_end().to_owned())
 }
 
-/// The package at this path.
-pub(crate) fn open(path: &Path) -> Result<package::Package, String> {
-    package::open(path).map_err(|why| why.to_string())
+/// The package at its source; what must be fetched is, and that is told.
+pub(crate) fn open(source: &Source) -> Result<package::Package, String> {
+    if let Some(missing) = stock::missing(source) {
+        return Err(missing);
+    }
+    let state = log::state_dir().map_err(|why| format!("nothing can be fetched: {why}"))?;
+    let mut bar = Bar::of(source);
+    let opened = package::open(source, &state, &mut |progress| bar.show(progress));
+    bar.end();
+    opened.map_err(|why| why.to_string())
+}
+
+/// The package of a path, whatever that looks like.
+fn local(path: &Path) -> Result<package::Package, String> {
+    open(&Source::Path(path.to_owned()))
 }
 
 /// The package of a file; a folder has no signature.
@@ -178,7 +196,25 @@ fn file(path: &Path) -> Result<package::Package, String> {
             shown(path)
         ));
     }
-    open(path)
+    local(path)
+}
+
+/// How a command line names a package.
+#[derive(Clone)]
+pub(crate) struct Named;
+
+impl TypedValueParser for Named {
+    type Value = Source;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Source, clap::Error> {
+        let parser = OsStringValueParser::new();
+        parser.try_map(|value: OsString| Source::parse(&value)).parse_ref(command, arg, value)
+    }
 }
 
 /// A path for people.

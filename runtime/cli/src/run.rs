@@ -71,6 +71,13 @@ pub(crate) struct Manner {
     #[arg(long, value_name = "FILE")]
     pub(crate) grant: Option<PathBuf>,
 
+    /// Warrants that you wrote for a run that nobody watches, one a line, as an agent
+    /// would ask for them: {"warrant":"fs_delete","arguments":{"path":"/data/tmp/**"},"uses":9}
+    /// Empty lines and those that begin with # say nothing. They are good for the first
+    /// turn, and never for more than the grant.
+    #[arg(long, value_name = "FILE")]
+    warrants: Option<PathBuf>,
+
     /// What becomes of a call that only a person can allow: after reading, what
     /// cannot be taken back. By default it is asked about where standard input
     /// and output are a terminal, else refused. With `ask` and no terminal a
@@ -147,6 +154,7 @@ impl Manner {
             session,
             mounts: self.dirs,
             grant: self.grant,
+            warrants: self.warrants,
             engine: match self.engine {
                 Engine::Wasmtime => Choice::Wasmtime,
                 Engine::Wasmi => Choice::Wasmi,

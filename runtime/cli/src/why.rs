@@ -6,16 +6,19 @@
 
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use synapse_host::render;
 use synapse_kernel::account::{Account, Finding, compartments};
 use synapse_kernel::explain;
 use synapse_kernel::sources::Source;
 
 use crate::audit::{AuditError, Found, object, shown};
+use crate::bound::{self, Bound};
 use crate::output;
 
 /// Explains one call: what was asked, what each gate said, what had been read by
 /// then and where it came from, what came of it, and what would have made it
-/// pass.
+/// pass. Of an installed package it names the approval that bounds the run, and what
+/// the package's manifest lacks.
 ///
 /// Exit codes: 0 explained, 1 unreadable, not as written or no such call, 2 the
 /// command line is wrong.
@@ -46,6 +49,9 @@ impl Why {
         let account = Account::find(&found.bytes, self.record).map_err(|why| {
             AuditError::Untold { told: format!("`{}`: {why}", shown(&found.path)) }
         })?;
+        let approved = Bound::of(&found.bytes);
+        let lacks = approved.as_ref().and_then(|bound| bound.lacks(&account));
+        let written = bound::written(&found.bytes, &account);
         let text = if self.json {
             let advice = explain::code(account.code());
             output::json(&json!({
@@ -61,9 +67,19 @@ impl Why {
                 "why": advice.map(|advice| advice.why),
                 "to_pass": advice.map(|advice| advice.remedy),
                 "ways": account.ways(),
+                "approval": approved.map(|bound| bound.approval),
+                "lacks": lacks,
+                "written": written,
             }))
         } else {
-            account.lines().join("\n")
+            let mut lines = account.lines();
+            lines.extend(written.map(|file| {
+                let file = file.get("file").and_then(Value::as_str).unwrap_or_default();
+                format!("written  by you beforehand, in {}", render::line(file, 200))
+            }));
+            lines.extend(approved.map(|bound| format!("bound by {}", bound.told())));
+            lines.extend(lacks.map(|lacks| format!("lacks    {lacks}")));
+            lines.join("\n")
         };
         output::say(&text).map_err(|why| AuditError::Output { why })
     }

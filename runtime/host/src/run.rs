@@ -26,10 +26,12 @@ use synapse_abi::code;
 use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::engine::Engine;
+use synapse_kernel::explain;
 use synapse_kernel::grant::{Grant, Notice};
 use synapse_kernel::run::{Approval, NoAnswer, Order, Room, Run};
 use synapse_kernel::session::Session;
 use synapse_kernel::task::{Crossing, HELD_BYTES};
+use synapse_kernel::written::{Unwritten, Written};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
@@ -97,6 +99,8 @@ pub struct Options {
     /// The grant file; without one, the package's `grant.toml`. An installed package has
     /// what both this file and its approval allow.
     pub grant: Option<PathBuf>,
+    /// A file of warrants that the person wrote beforehand.
+    pub warrants: Option<PathBuf>,
     /// The engine that runs it.
     pub engine: Choice,
     /// Where what the agent says is shown.
@@ -224,6 +228,7 @@ where
     let (engine, program) = load(engine, take(&mut package.component), LIMIT)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.name))))?;
 
+    let written = written(&options, &grant)?;
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
     let _held = hold(&options, &run_dir).inspect_err(|_| {
@@ -263,7 +268,7 @@ where
         }),
         cancel: Arc::clone(&options.cancel),
     };
-    let run = Run::begin(order, sink).map_err(|_| {
+    let run = Run::begin_with(order, written, sink).map_err(|_| {
         RunError(format!(
             "{}: the log takes no records, so nothing was run; is the disk full?",
             show(&run_dir)
@@ -566,6 +571,31 @@ fn keeper(
     Keeper::new(state, run_dir, manner).map_err(|why| cannot("make the sessions' key", state, &why))
 }
 
+/// What the person wrote beforehand, if every line of it can be minted.
+fn written(options: &Options, grant: &Grant) -> Result<Option<Written>, RunError> {
+    let Some(path) = &options.warrants else { return Ok(None) };
+    let file = fs::canonicalize(path).map_err(|why| cannot("open the warrants", path, &why))?;
+    let text = String::from_utf8(read(&file, "warrants")?)
+        .map_err(|_| RunError(format!("{}: the warrants are not UTF-8", show(path))))?;
+    let mount = |mount: &MountOption| {
+        let host = fs::canonicalize(&mount.host).unwrap_or_default();
+        (mount.guest.clone(), host.to_string_lossy().into_owned())
+    };
+    let written = Written::read(&file.to_string_lossy(), &text).and_then(|written| {
+        written.check(grant, options.mounts.iter().map(mount).collect())?;
+        Ok(written)
+    });
+    written.map(Some).map_err(|Unwritten { line, refusal }| {
+        RunError(format!(
+            "{}:{line}: no warrant can be made of this line: {} [{}]; {}",
+            show(path),
+            refusal.name(),
+            refusal.number(),
+            explain::refusal(refusal).remedy
+        ))
+    })
+}
+
 /// Whoever may say yes to what the agent asks for.
 fn human(options: &Options, desk: Arc<Desk>) -> Human {
     Human {
@@ -586,7 +616,7 @@ fn state_of(run_dir: &Path) -> &Path {
 /// Opens the folders, and hides from them what is Synapse's own.
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
-    let files = package.own.iter().map(PathBuf::as_path);
+    let files = package.own.iter().chain(&options.warrants).map(PathBuf::as_path);
     for path in [state_of(run_dir), run_dir].into_iter().chain(files) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(

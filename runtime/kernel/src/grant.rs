@@ -52,7 +52,7 @@ const VERSION: i64 = 1;
 const MEMORY_MAX: i64 = 1 << 30;
 
 /// Bytes of a summary at most: a run's first record holds it, beside its task line.
-pub(crate) const SUMMARY_MAX: usize = limits::RECORD - (9 << 10);
+pub(crate) const SUMMARY_MAX: usize = limits::RECORD - (10 << 10);
 
 /// What one task may do.
 #[derive(Debug, Default)]

@@ -23,3 +23,4 @@ pub mod sources;
 pub mod task;
 pub mod verify;
 pub mod words;
+pub mod written;

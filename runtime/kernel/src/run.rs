@@ -15,6 +15,7 @@ use alloc::borrow::ToOwned as _;
 use alloc::format;
 use alloc::string::{FromUtf8Error, String};
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
@@ -35,6 +36,7 @@ use crate::names::{ENTRIES, NameIndex};
 use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
 use crate::session::{Author, Message, Session, input, mark};
 use crate::task::{Parts, SharedLog, Task, Watch};
+use crate::written::Written;
 
 /// What a run is made of.
 pub struct Order<'a, P> {
@@ -106,6 +108,8 @@ pub struct Run<P, S> {
     turns: u32,
     limits: TurnLimits,
     grant: Arc<Grant>,
+    /// What the human wrote beforehand, until its turn starts.
+    written: Option<Written>,
     /// How its last turn ended, for the record of its own end.
     end: (u16, Option<String>),
 }
@@ -122,6 +126,18 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     /// # Errors
     /// The sink takes no records: nothing was run.
     pub fn begin(order: Order<'_, P>, sink: S) -> Result<Self, SinkFailed> {
+        Self::begin_with(order, None, sink)
+    }
+
+    /// As [`Self::begin`], with warrants for its first turn that the human wrote.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_with(
+        order: Order<'_, P>,
+        written: Option<Written>,
+        sink: S,
+    ) -> Result<Self, SinkFailed> {
         let Order {
             id,
             task: line,
@@ -135,7 +151,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             cancel,
         } = order;
         let mut log = Log::begin(sink, id)?;
-        let about = about(line, session.from.as_deref(), &grant, approval.as_ref());
+        let about =
+            about(line, session.from.as_deref(), &grant, approval.as_ref(), written.as_ref());
         note(&mut log, &*platform, Kind::TaskStart, PROMPT, (0, Some(&about)))?;
         let log = Arc::new(Mutex::new(log));
         let limits = TurnLimits {
@@ -149,7 +166,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             run: id,
             id: 0,
             mark: PROMPT,
-            lines: Vec::new(),
+            // A line of the file has its place, and no words that an agent could cite.
+            lines: vec![String::new(); written.as_ref().map_or(0, Written::len)],
             grant: Arc::clone(&grant),
             journal_room: room.journal,
             held_room: room.held,
@@ -168,6 +186,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             turns: 0,
             limits,
             grant,
+            written,
             end: (0, None),
         })
     }
@@ -190,8 +209,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         engine: &E,
         program: &E::Program,
     ) -> (Self, Result<Vec<u8>, NoAnswer>) {
-        let Ok(input) = self.start() else { return (self, Err(NoAnswer::Unrecorded)) };
         self.task.know(NameIndex::walk(&*self.platform, &self.grant.scope, ENTRIES).await);
+        let Ok(input) = self.start() else { return (self, Err(NoAnswer::Unrecorded)) };
         let held = self.task.values().len();
         let (task, ended) = engine.turn(program, self.task, &input, self.limits).await;
         self.task = task;
@@ -255,8 +274,12 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             self.messages.extend(Message::clear(Author::Human, Labelled::new(line.clone(), typed)));
             self.task.next_turn(line, mark(&self.messages, typed));
         }
+        let written = self.written.take();
+        let warrants = written.map(|written| self.task.endow(&written)).transpose()?;
         let (values, calls) = (self.task.values(), self.task.calls_left());
-        Ok(input(&self.texts, &self.messages, values, &self.grant, calls).into_bytes())
+        let warrants = warrants.unwrap_or_default();
+        let input = input(&self.texts, &self.messages, values, &self.grant, calls, &warrants);
+        Ok(input.into_bytes())
     }
 
     /// Puts an answer into the session, with the mark that it was given under. One
@@ -352,8 +375,14 @@ fn note<S: Sink>(
 }
 
 /// What the start record says of the task: its line, cut, its grant with what that is
-/// bounded by, and the run that it goes on from.
-fn about(line: &str, from: Option<&str>, grant: &Grant, approval: Option<&Approval>) -> String {
+/// bounded by, the run that it goes on from, and the warrants that were written.
+fn about(
+    line: &str,
+    from: Option<&str>,
+    grant: &Grant,
+    approval: Option<&Approval>,
+    written: Option<&Written>,
+) -> String {
     let approval = approval.map(|Approval { package, version, digest, grant, approved }| {
         let texts =
             [("package", package), ("version", version), ("digest", digest), ("grant", grant)];
@@ -363,7 +392,16 @@ fn about(line: &str, from: Option<&str>, grant: &Grant, approval: Option<&Approv
     let from = from.map(|from| format!("\"from\":\"{}\",", cut(from, NAME)));
     let (approval, from) = (approval.unwrap_or_default(), from.unwrap_or_default());
     let (grant, line) = (grant.summary(), cut(line, LINE));
-    format!("{{{approval}{from}\"grant\":{grant},\"task\":\"{line}\"}}")
+    let written = written.map(|written| {
+        let digest = written.digest.iter().fold(String::new(), |mut text, byte| {
+            text.push_str(&format!("{byte:02x}"));
+            text
+        });
+        let (file, lines) = (cut(&written.file, FILE), written.len());
+        format!(",\"warrants\":{{\"file\":\"{file}\",\"sha256\":\"{digest}\",\"lines\":{lines}}}")
+    });
+    let written = written.unwrap_or_default();
+    format!("{{{approval}{from}\"grant\":{grant},\"task\":\"{line}\"{written}}}")
 }
 
 /// So much of a line as a record keeps, escaped.
@@ -378,9 +416,11 @@ fn cut(line: &str, most: usize) -> String {
 const LINE: usize = 1000;
 /// Characters that it keeps of a run's name, and of each text of an approval.
 const NAME: usize = 72;
+/// Characters that it keeps of the name of a file of warrants.
+const FILE: usize = 200;
 
-// A character takes six bytes at most, the record's own fields and keys less than 384.
-const _: () = assert!(SUMMARY_MAX + 6 * (LINE + 5 * NAME) + 384 <= limits::RECORD);
+// A character takes six bytes at most, the record's own fields and keys less than 512.
+const _: () = assert!(SUMMARY_MAX + 6 * (LINE + FILE + 5 * NAME) + 512 <= limits::RECORD);
 
 #[cfg(test)]
 mod tests {
@@ -394,7 +434,7 @@ mod tests {
     #[test]
     fn start_record_keeps_the_line_cut_and_the_run_before() {
         let grant = Grant::parse(GRANT).unwrap();
-        let about = about(&"é".repeat(2000), Some("before"), &grant, None);
+        let about = about(&"é".repeat(2000), Some("before"), &grant, None, None);
         assert!(about.starts_with("{\"from\":\"before\",\"grant\":{"));
         assert!(about.ends_with(&format!(",\"task\":\"{}\"}}", "é".repeat(1000))));
     }

@@ -140,6 +140,7 @@ pub(crate) fn input(
     values: &[Value],
     grant: &Grant,
     calls: u64,
+    warrants: &[String],
 ) -> String {
     let (mut room, mut shown) = (SHOWN, Vec::new());
     for message in messages.iter().rev() {
@@ -155,9 +156,10 @@ pub(crate) fn input(
     let package = texts.iter().map(|text| said(turn::PACKAGE, text));
     let messages: Vec<String> = package.chain(shown.into_iter().rev()).collect();
     format!(
-        "{{\"v\":{},\"messages\":[{}],\"handles\":[],\"warrants\":[],\"grant\":{},\"budget\":{{\"calls\":{calls}}}}}",
+        "{{\"v\":{},\"messages\":[{}],\"handles\":[],\"warrants\":[{}],\"grant\":{},\"budget\":{{\"calls\":{calls}}}}}",
         turn::VERSION,
         messages.join(","),
+        warrants.join(","),
         grant.summary(),
     )
 }
@@ -193,7 +195,7 @@ mod tests {
         let grant = Grant::parse(GRANT).unwrap();
         let messages = [typed("say \"a\\b\"\n"), Message::held(Author::Agent, 3)];
         assert_eq!(
-            input(&["be brief".to_string()], &messages, &[], &grant, 7),
+            input(&["be brief".to_string()], &messages, &[], &grant, 7, &[]),
             "{\"v\":1,\"messages\":[{\"from\":\"package\",\"text\":\"be brief\"},{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"},\
              {\"from\":\"agent\",\"value\":3,\"record\":0}],\
              \"handles\":[],\"warrants\":[],\
@@ -213,10 +215,10 @@ mod tests {
         let label = Label::new(Integrity::User, Secrecy::FILES, Origin::NONE);
         let long = Labelled::new("x".repeat(SHOWN), label);
         let messages = [Message::clear(Author::Agent, long).unwrap(), typed("go on")];
-        assert!(input(&[], &messages, &[], &grant, 7).len() < 400);
+        assert!(input(&[], &messages, &[], &grant, 7, &[]).len() < 400);
         assert_eq!(mark(&messages, Label::SYSTEM).secrecy, Secrecy::PROMPT.join(Secrecy::FILES));
         // Its own line is shown, however long it is.
         let line = typed(&"y".repeat(SHOWN));
-        assert!(input(&[], &[line], &[], &grant, 7).len() > SHOWN);
+        assert!(input(&[], &[line], &[], &grant, 7, &[]).len() > SHOWN);
     }
 }

@@ -10,6 +10,7 @@
 //! # Not here
 //! The decision (boundary), the effect (primitives), the instance (engine).
 
+use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -38,6 +39,7 @@ use crate::held::{About, Source, Value};
 use crate::names::{NameIndex, Renaming};
 use crate::record::{Durability, Event, Kind, Log, Sink, is_held, tag};
 use crate::sources::stands;
+use crate::written::Written;
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
@@ -200,6 +202,48 @@ impl<P: Platform, S: Sink> Task<P, S> {
         self.calls_left = self.grant.calls;
         self.overdrawn = 0;
         self.asker.next_turn();
+    }
+
+    /// Mints the warrants that the human wrote, and tells of each; the sentences of those
+    /// that were minted. They take no call of the budget.
+    ///
+    /// # Errors
+    /// The log takes no records.
+    pub(crate) fn endow(&mut self, written: &Written) -> Result<Vec<String>, SinkFailed> {
+        let mut minted = Vec::new();
+        for (sentence, lines) in written.asked() {
+            let request = Request {
+                task: self.id,
+                mark: &self.mark,
+                table: &self.table,
+                scope: &self.grant.scope,
+                calls_left: self.calls_left,
+                warrants: &self.warrants,
+                lines: &lines,
+            };
+            let verdict = match decide(request, &self.stores, sentence.as_bytes()) {
+                Decided::Final(verdict) => verdict,
+                Decided::Ask(_) => continue,
+            };
+            let seen = Seen::of(&verdict, sentence.as_bytes());
+            let now = self.stores.platform.now_ms();
+            let log = &mut *self.log.lock();
+            let (record, code) = match commit(verdict, log, &mut self.warrants, &self.stores, now)?
+            {
+                Opened::Minted(record) => {
+                    minted.push(sentence.to_owned());
+                    (record, 0)
+                }
+                Opened::Refused(refused) => {
+                    self.mark.absorb(refused.label);
+                    (refused.record, refused.refusal.number())
+                }
+                // What is no warrant is not in the file; it is not done.
+                Opened::Permitted(authorized) => (authorized.record(), Fault::Unsupported.number()),
+            };
+            self.tell(&seen, record, code, 0, false);
+        }
+        Ok(minted)
     }
 
     /// Keeps what its guest answered; its number.

@@ -3,12 +3,15 @@
 
 mod audit;
 mod bench;
+mod bound;
 mod cancel;
 mod codes;
 mod confirm;
 mod consent;
 mod control;
 mod doctor;
+mod egress;
+mod fetch;
 mod grant;
 mod guest;
 mod help;
@@ -25,6 +28,7 @@ mod sessions;
 mod state;
 mod tidy;
 mod undo;
+mod warrants;
 mod why;
 
 use std::process::{Command, Output};

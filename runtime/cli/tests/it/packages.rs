@@ -33,7 +33,7 @@ pub(crate) fn folder(root: &Path, name: &str, agent: &[u8], asks: &[&str]) -> Pa
 }
 
 /// Changes a text of a package's folder.
-fn changed(dir: &Path, from: &str, to: &str) {
+pub(crate) fn changed(dir: &Path, from: &str, to: &str) {
     let path = dir.join("manifest.toml");
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.contains(from), "{from}\n{text}");
@@ -45,7 +45,7 @@ fn install(root: &Path, more: &[&str]) -> Output {
 }
 
 /// Installs a folder's package with all that it asks for.
-fn installed(root: &Path, package: &Path) {
+pub(crate) fn installed(root: &Path, package: &Path) {
     let grant = out(&synapse(&root.join("state"), &["package", "grant", text(package)]));
     fs::write(root.join("all.toml"), grant).unwrap();
     let digest = digest(root, package);
@@ -54,22 +54,22 @@ fn installed(root: &Path, package: &Path) {
     assert!(done.status.success(), "{}", err(&done));
 }
 
-fn digest(root: &Path, package: &Path) -> String {
+pub(crate) fn digest(root: &Path, package: &Path) -> String {
     let shown = out(&synapse(&root.join("state"), &["package", "inspect", text(package)]));
     shown.lines().find_map(|line| line.strip_prefix("digest: ")).unwrap().to_owned()
 }
 
-fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn shown(root: &Path) -> Value {
+pub(crate) fn shown(root: &Path) -> Value {
     let shown = synapse(&root.join("state"), &["show", "reader", "--json"]);
     assert!(shown.status.success(), "{}", err(&shown));
     serde_json::from_slice(&shown.stdout).unwrap()
 }
 
-fn records(root: &Path) -> Vec<Value> {
+pub(crate) fn records(root: &Path) -> Vec<Value> {
     let shown = out(&synapse(&root.join("state"), &["audit", "show", "latest", "--json"]));
     shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

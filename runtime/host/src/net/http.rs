@@ -10,7 +10,7 @@
 
 use core::error::Error as _;
 use core::future::poll_fn;
-use core::pin::pin;
+use core::pin::{Pin, pin};
 use core::task::Poll;
 use std::io;
 
@@ -18,7 +18,8 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::http::response::Parts;
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use synapse_boundary::url::{Host, Url};
 use synapse_primitives::Fault;
@@ -35,30 +36,81 @@ pub(super) async fn exchange(
     stream: Box<dyn Stream>,
     request: &Fetch<'_>,
 ) -> Result<Fetched, Fault> {
-    let written = written(request)?;
-    let (mut sender, connection) = http1::Builder::new()
-        .max_buf_size(HEAD)
-        .max_headers(HEADERS)
-        .handshake(TokioIo::new(stream))
+    let mut answer = Answer::to(stream, request).await?;
+    let fits =
+        |length: usize| if length <= request.most { Ok(()) } else { Err(Fault::ReplyTooLarge) };
+    fits(usize::try_from(answer.body.size_hint().lower()).unwrap_or(usize::MAX))?;
+    let mut body = Vec::new();
+    while let Some(bytes) = answer.next().await? {
+        fits(body.len().saturating_add(bytes.len()))?;
+        body.extend_from_slice(&bytes);
+    }
+    let headers = answer.head.headers.iter();
+    let headers = headers.map(|(name, value)| (name.as_str().into(), value.as_bytes().into()));
+    Ok(Fetched { status: answer.head.status.as_u16(), headers: headers.collect(), body })
+}
+
+/// An answer, whose body comes piece by piece.
+pub(super) struct Answer {
+    pub(super) head: Parts,
+    body: Incoming,
+    connection: Driven,
+    // A connection whose sender is gone may close before the body came.
+    _sender: http1::SendRequest<Full<Bytes>>,
+}
+
+impl Answer {
+    /// Sends a request on a connection of its own, and reads the head of the answer.
+    pub(super) async fn to(stream: Box<dyn Stream>, request: &Fetch<'_>) -> Result<Self, Fault> {
+        let written = written(request)?;
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(HEAD)
+            .max_headers(HEADERS)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|why| broken(&why))?;
+        // How the connection ends shows in the answer.
+        let mut connection = Driven(Some(Box::pin(async move { drop(connection.await) })));
+        let response = connection.beside(sender.send_request(written)).await;
+        let (head, body) = response.map_err(|why| broken(&why))?.into_parts();
+        if head.status == StatusCode::SWITCHING_PROTOCOLS || !has_one_end(&head.headers) {
+            return Err(Fault::BadAnswer);
+        }
+        Ok(Self { head, body, connection, _sender: sender })
+    }
+
+    /// The next piece of the body, until its end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        while let Some(frame) = self.connection.beside(self.body.frame()).await {
+            // Trailers say nothing that a length has not bounded; they are dropped.
+            if let Ok(bytes) = frame.map_err(|why| broken(&why))?.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A connection, which moves only while it is polled.
+struct Driven(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Driven {
+    /// What comes of this while the connection moves.
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(done);
+            }
+            if let Some(connection) = &mut self.0
+                && connection.as_mut().poll(context).is_ready()
+            {
+                self.0 = None;
+            }
+            work.as_mut().poll(context)
+        })
         .await
-        .map_err(|why| broken(&why))?;
-    let mut connection = pin!(connection);
-    let mut answer = pin!(async {
-        let response = sender.send_request(written).await.map_err(|why| broken(&why))?;
-        read(response, request.most).await
-    });
-    // The connection moves only while it is polled; how it ends shows in the answer.
-    let mut open = true;
-    poll_fn(|context| {
-        if let Poll::Ready(answer) = answer.as_mut().poll(context) {
-            return Poll::Ready(answer);
-        }
-        if open && connection.as_mut().poll(context).is_ready() {
-            open = false;
-        }
-        answer.as_mut().poll(context)
-    })
-    .await
+    }
 }
 
 /// The request as it is sent.
@@ -91,26 +143,6 @@ fn authority(url: &Url<'_>) -> String {
         Host::V6(address) => format!("[{address}]"),
     };
     if url.port() == url.scheme().port() { host } else { format!("{host}:{}", url.port()) }
-}
-
-async fn read(response: Response<Incoming>, most: usize) -> Result<Fetched, Fault> {
-    let (head, mut rest) = response.into_parts();
-    if head.status == StatusCode::SWITCHING_PROTOCOLS || !has_one_end(&head.headers) {
-        return Err(Fault::BadAnswer);
-    }
-    let fits = |length: usize| if length <= most { Ok(()) } else { Err(Fault::ReplyTooLarge) };
-    fits(usize::try_from(rest.size_hint().lower()).unwrap_or(usize::MAX))?;
-    let mut body = Vec::new();
-    while let Some(frame) = rest.frame().await {
-        // Trailers say nothing that a length has not bounded; they are dropped.
-        if let Ok(bytes) = frame.map_err(|why| broken(&why))?.into_data() {
-            fits(body.len().saturating_add(bytes.len()))?;
-            body.extend_from_slice(&bytes);
-        }
-    }
-    let headers = head.headers.iter();
-    let headers = headers.map(|(name, value)| (name.as_str().into(), value.as_bytes().into()));
-    Ok(Fetched { status: head.status.as_u16(), headers: headers.collect(), body })
 }
 
 /// Whether all readers would agree where the body ends.

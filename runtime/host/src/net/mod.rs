@@ -17,7 +17,7 @@
 
 mod http;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wire;
 
 use core::net::IpAddr;
@@ -27,6 +27,7 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
+use hyper::body::Bytes;
 use rustls::client::Resumption;
 use rustls::pki_types::{DnsName, ServerName};
 use rustls::{ClientConfig, RootCertStore};
@@ -45,6 +46,8 @@ pub const OPENING: Duration = Duration::from_secs(10);
 pub const ATTEMPT: Duration = Duration::from_secs(3);
 /// How long a whole call may take.
 pub const WHOLE: Duration = Duration::from_mins(1);
+/// How long nothing of an answer may come that comes piece by piece.
+pub const PAUSE: Duration = Duration::from_secs(30);
 
 /// What fetches for a run.
 pub struct Client {
@@ -52,6 +55,7 @@ pub struct Client {
     tls: TlsConnector,
     opening: Duration,
     whole: Duration,
+    pause: Duration,
     cancel: Arc<AtomicBool>,
 }
 
@@ -86,7 +90,18 @@ impl Client {
         // A ticket would let a server know one task by another's visit.
         config.resumption = Resumption::disabled();
         let tls = TlsConnector::from(Arc::new(config));
-        Ok(Self { wire, tls, opening: OPENING, whole: WHOLE, cancel })
+        Ok(Self { wire, tls, opening: OPENING, whole: WHOLE, pause: PAUSE, cancel })
+    }
+
+    /// Sends a request whose answer's body is too long, or too slow, for a call, and comes
+    /// piece by piece. It can be stopped by dropping it only.
+    ///
+    /// # Errors
+    /// As a call's.
+    pub(crate) async fn stream(&self, request: &Fetch<'_>) -> Result<Streamed, Fault> {
+        let begun = async { http::Answer::to(self.open(request).await?, request).await };
+        let answer = timeout(self.opening + self.pause, begun).await;
+        Ok(Streamed { answer: answer.map_err(|_| Fault::TimedOut)??, pause: self.pause })
     }
 
     async fn answer(&self, request: Fetch<'_>) -> Result<Fetched, Fault> {
@@ -131,6 +146,30 @@ impl Client {
             };
         }
         Err(why)
+    }
+}
+
+/// An answer that comes piece by piece.
+pub(crate) struct Streamed {
+    answer: http::Answer,
+    pause: Duration,
+}
+
+impl Streamed {
+    pub(crate) fn status(&self) -> u16 {
+        self.answer.head.status.as_u16()
+    }
+
+    /// A header that stands there once, as text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.answer.head.headers.get_all(name).iter();
+        let (value, None) = (values.next()?, values.next()) else { return None };
+        value.to_str().ok()
+    }
+
+    /// The next piece of the body, until its end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Fault> {
+        timeout(self.pause, self.answer.next()).await.unwrap_or(Err(Fault::TimedOut))
     }
 }
 

@@ -87,28 +87,46 @@ impl Package {
         let [own, signatures @ ..] = &*index.manifests else {
             return Err(broken("its index is empty"));
         };
-        let image: Image = parse(blob(own)?)?;
-        let text = String::from_utf8(blob(&image.config)?.to_vec())
+        let signature = match signatures {
+            [signature] => Some(blob(signature)?),
+            _ => None,
+        };
+        let package = Self::assemble(blob(own)?, signature, &|part| blob(part).ok())?;
+        if package.write() != bytes {
+            return Err(unaccounted());
+        }
+        Ok(package)
+    }
+
+    /// Puts one together of its image's manifest, its signature's and the blobs in them.
+    pub(super) fn assemble<'b>(
+        image: &[u8],
+        signature: Option<&[u8]>,
+        blob: &dyn Fn(&Descriptor) -> Option<&'b [u8]>,
+    ) -> Result<Self, PackageError> {
+        let blob = |part: &Descriptor| {
+            blob(part).ok_or_else(|| broken("something that it lists is not in it"))
+        };
+        let own: Image = parse(image)?;
+        let text = String::from_utf8(blob(&own.config)?.to_vec())
             .map_err(|_| broken("its manifest.toml is no text"))?;
         let mut files = BTreeMap::new();
-        for layer in &image.layers {
+        for layer in &own.layers {
             let name = layer.annotations.get(TITLE).ok_or_else(|| broken("a file has no name"))?;
             if files.insert(name.clone(), blob(layer)?.to_vec()).is_some() {
                 return Err(broken("two of its files have one name"));
             }
         }
         let mut package = Self::new(text, files)?;
-        if let [signature] = signatures {
-            let image: Image = parse(blob(signature)?)?;
+        if let Some(signature) = signature {
+            let image: Image = parse(signature)?;
             let [layer] = &*image.layers else { return Err(broken("its signature is none")) };
             let signature = Signature::from_bytes(blob(layer)?);
             package.signature = Some(signature.ok_or_else(|| broken("its signature is none"))?);
         }
-        if package.write() != bytes {
-            return Err(broken(
-                "its bytes are not those that its content has: something in it is signed by \
-                 nobody, or was added or changed",
-            ));
+        let signed = package.signed_image().map(|(image, _)| image);
+        if package.image().0 != image || signed.as_deref() != signature {
+            return Err(unaccounted());
         }
         Ok(package)
     }
@@ -127,16 +145,7 @@ impl Package {
             keep(content);
         }
         let mut manifests = vec![own.clone()];
-        if let Some(signature) = &self.signature {
-            let bytes = signature.to_bytes();
-            let image = Image {
-                artifact_type: SIGNATURE.to_owned(),
-                config: Descriptor::of(EMPTY, b"{}"),
-                layers: [Descriptor::of(SIGNATURE, &bytes)].into(),
-                subject: Some(own),
-                ..Image::default()
-            };
-            let image = json(&image);
+        if let Some((image, bytes)) = self.signed_image() {
             keep(b"{}");
             keep(&bytes);
             keep(&image);
@@ -239,6 +248,19 @@ impl Package {
         (image, own)
     }
 
+    /// The manifest of its signature, and the signature's bytes.
+    fn signed_image(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let bytes = self.signature.as_ref()?.to_bytes();
+        let image = Image {
+            artifact_type: SIGNATURE.to_owned(),
+            config: Descriptor::of(EMPTY, b"{}"),
+            layers: [Descriptor::of(SIGNATURE, &bytes)].into(),
+            subject: Some(self.image().1),
+            ..Image::default()
+        };
+        Some((json(&image), bytes))
+    }
+
     /// Whether the files are those of a package with this manifest.
     fn check(&self) -> Result<(), PackageError> {
         let component = self.component_name();
@@ -285,6 +307,15 @@ impl Package {
     }
 }
 
+/// What an image lists, if that is not more than a package has.
+pub(super) fn parts(image: &[u8]) -> Result<Vec<Descriptor>, PackageError> {
+    let image: Image = parse(image)?;
+    if image.layers.len() > FILES_MAX {
+        return Err(broken("it holds too many files"));
+    }
+    Ok([image.config].into_iter().chain(image.layers).collect())
+}
+
 /// Whether a file of a package may be called this.
 fn is_file_name(name: &str) -> bool {
     let part = |part: &str| {
@@ -309,6 +340,13 @@ fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, PackageError> {
     read.ok_or_else(|| broken("its index or its image manifest is not what Synapse writes"))
 }
 
+fn unaccounted() -> PackageError {
+    broken(
+        "its bytes are not those that its content has: something in it is signed by nobody, or \
+         was added or changed",
+    )
+}
+
 fn broken(why: &str) -> PackageError {
     PackageError::new(
         "this is no package",
@@ -327,4 +365,4 @@ const LAYOUT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 const TITLE: &str = "org.opencontainers.image.title";
 const PACKAGE: &str = "application/vnd.synapse.package.v1";
 const CONFIG: &str = "application/vnd.synapse.manifest.v1+toml";
-const SIGNATURE: &str = "application/vnd.synapse.signature.v1";
+pub(super) const SIGNATURE: &str = "application/vnd.synapse.signature.v1";

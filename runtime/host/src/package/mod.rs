@@ -11,7 +11,7 @@
 //! # Reading order
 //! `manifest` (what it asks for), `authority`, `entry`
 //! and `bounds` (what that allows), `layout`, `oci`,
-//! `tar` and `sign` (its one file), `source` (where it comes from), `consent`, `screen` and
+//! `tar` and `sign` (its one file), `source` and `fetch` (where it comes from), `consent`, `screen` and
 //! `words` (what a person is shown), `store` and `trust` (what is installed).
 //!
 //! # Not here
@@ -23,6 +23,7 @@ mod consent;
 mod digest;
 mod entry;
 mod error;
+mod fetch;
 mod layout;
 mod look_alike;
 mod manifest;
@@ -41,10 +42,11 @@ pub use consent::{Consent, Item};
 pub use digest::Digest;
 pub use entry::{Entry, Host, Place, Tool};
 pub use error::PackageError;
+pub use fetch::{Image, Progress, Source, open};
 pub use layout::Package;
 pub use manifest::{Capability, Manifest, Need, Version, is_name};
 pub use sign::{Key, Secret, Signature};
-pub use source::{open, write_new};
+pub use source::write_new;
 pub use store::{Installed, Store};
 pub use trust::{Pin, Vouched};
 pub use words::Danger;

@@ -1,10 +1,7 @@
-//! Where packages come from: a file, or a folder that becomes one.
-//!
-//! Registries and addresses of the web will stand beside them: whatever fetches the bytes
-//! of a package's file ends in [`Package::read`].
+//! Packages that are here: a file, or a folder that becomes one
 //!
 //! # Not here
-//! What is in them (`layout`). Building a component (`synapse build`).
+//! Fetching them (`fetch`). What is in them (`layout`). Building a component (`synapse build`).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,10 +15,7 @@ use super::layout::PACKAGE_MAX;
 use super::{Package, PackageError};
 
 /// Reads the package at this path: its file, or a folder with its parts.
-///
-/// # Errors
-/// There is none, or it is none.
-pub fn open(path: &Path) -> Result<Package, PackageError> {
+pub(super) fn open(path: &Path) -> Result<Package, PackageError> {
     if path.is_dir() { folder(path) } else { Package::read(&read(path)?) }
 }
 

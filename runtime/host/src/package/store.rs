@@ -41,6 +41,8 @@ pub struct Installed {
     pub text: String,
     /// When, in milliseconds since 1970.
     pub approved: u64,
+    /// Where it came from.
+    pub source: String,
     /// The key that signed it.
     pub key: Option<Key>,
     /// Its folder and the files in it.
@@ -75,6 +77,7 @@ struct Lock {
     publisher: String,
     key: Option<String>,
     approved: u64,
+    source: String,
     grant: String,
 }
 
@@ -147,10 +150,18 @@ impl Store {
             return Err(changed("its grant is more than the package asks for"));
         }
         let own = [self.dir.clone(), self.dir.join(KEYS), dir.clone(), dir.join(LOCK), file].into();
-        Ok(Some(Installed { package, grant, text: lock.grant, approved: lock.approved, key, own }))
+        Ok(Some(Installed {
+            package,
+            grant,
+            text: lock.grant,
+            approved: lock.approved,
+            source: lock.source,
+            key,
+            own,
+        }))
     }
 
-    /// Installs a package with what was agreed to.
+    /// Installs a package, which came from this source, with what was agreed to.
     ///
     /// # Errors
     /// Something else was installed meanwhile, or what the host answered. What is installed
@@ -161,6 +172,7 @@ impl Store {
         before: Option<&Installed>,
         grant: &Authority,
         vouched: Vouched,
+        source: &str,
     ) -> Result<(), PackageError> {
         let _turn = self.turn()?;
         let name = &package.manifest.name;
@@ -193,7 +205,7 @@ impl Store {
             None if pin.exists() => fs::remove_file(&pin).map_err(|why| failed(&pin, &why))?,
             None => {}
         }
-        self.lock(package, grant, key)?;
+        self.lock(package, grant, key, source)?;
         // What the lock file does not name is nothing any more.
         for left in listed(&dir)? {
             if left != kept && left != LOCK {
@@ -235,7 +247,7 @@ impl Store {
                 "install it anew to be asked",
             ));
         }
-        self.lock(&installed.package, grant, installed.key)
+        self.lock(&installed.package, grant, installed.key, &installed.source)
     }
 
     /// Removes a package. Its publisher's key stays known.
@@ -263,6 +275,7 @@ impl Store {
         package: &Package,
         grant: &Authority,
         key: Option<Key>,
+        source: &str,
     ) -> Result<(), PackageError> {
         let manifest = &package.manifest;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -275,6 +288,7 @@ impl Store {
             publisher: manifest.publisher.clone(),
             key: key.map(|key| key.to_string()),
             approved: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            source: source.to_owned(),
             grant: grant.text(),
         };
         let text = serde_json::to_vec_pretty(&lock).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Digest, Package, Pin, Secret, Store, Vouched, tar};
 
-const MANIFEST: &str = r#"manifest = 1
+pub(super) const MANIFEST: &str = r#"manifest = 1
 name = "reader"
 version = "1.0.0"
 publisher = "acme"
@@ -44,11 +44,11 @@ fn files(more: &[(&str, &[u8])]) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-fn package(manifest: &str) -> Package {
+pub(super) fn package(manifest: &str) -> Package {
     Package::new(manifest.to_owned(), files(&[])).unwrap()
 }
 
-fn secret(dir: &Path, name: &str) -> Secret {
+pub(super) fn secret(dir: &Path, name: &str) -> Secret {
     Secret::create(&dir.join(name)).unwrap()
 }
 
@@ -214,7 +214,7 @@ fn a_publishers_key_is_the_first_one_until_a_person_says_otherwise() {
     let one = signed(&first, "1.0.0");
     let vouched = store.vouched(&one, Pin::Keep).unwrap();
     assert_eq!(vouched, Vouched::First(first.key()));
-    store.install(&one, None, &one.manifest.request, vouched).unwrap();
+    store.install(&one, None, &one.manifest.request, vouched, "a file").unwrap();
     let two = signed(&first, "1.1.0");
     assert_eq!(store.vouched(&two, Pin::Keep).unwrap(), Vouched::Known(first.key()));
     let forged = signed(&other, "1.1.0");
@@ -227,7 +227,7 @@ fn a_publishers_key_is_the_first_one_until_a_person_says_otherwise() {
     let renewed = store.vouched(&forged, Pin::New(other.key())).unwrap();
     assert_eq!(renewed, Vouched::Renewed(other.key()));
     let before = store.get("reader").unwrap();
-    store.install(&forged, before.as_ref(), &forged.manifest.request, renewed).unwrap();
+    store.install(&forged, before.as_ref(), &forged.manifest.request, renewed, "a file").unwrap();
     assert_eq!(store.vouched(&forged, Pin::Keep).unwrap(), Vouched::Known(other.key()));
     assert!(store.vouched(&one, Pin::Keep).is_err(), "the old key is nobody's now");
 }
@@ -249,7 +249,7 @@ fn names_that_look_like_others_are_told() {
     assert_eq!(warned("librarian", "synapse"), "");
     assert!(warned("reader", "synapze").contains("publisher's name looks like `synapse`"));
     let own = package(MANIFEST);
-    store.install(&own, None, &own.manifest.request, Vouched::Nobody).unwrap();
+    store.install(&own, None, &own.manifest.request, Vouched::Nobody, "a file").unwrap();
     assert!(warned("raeder", "acme").contains("looks like `reader`"));
 }
 

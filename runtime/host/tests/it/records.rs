@@ -26,13 +26,13 @@ impl Sink for Tape {
 }
 
 /// Counts at the import, on the engine's side of the door.
-struct Counted {
-    task: Task<Memory, Tape>,
+struct Counted<S> {
+    task: Task<Memory, S>,
     answered: usize,
     permitted: usize,
 }
 
-impl Door for Counted {
+impl<S: Sink + 'static> Door for Counted<S> {
     async fn submit(&mut self, sentence: &[u8]) -> Result<Reply, u32> {
         let reply = self.task.submit(sentence).await;
         self.answered += 1;
@@ -62,23 +62,26 @@ const ITEMS: &str = r#"
     (global $left (mut i32) (i32.const 0))
     (data (i32.const 2048) "{\22name\22:\22clock_read\22,\22arguments\22:{}}")"#;
 
-fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
-    let mut guest = turning(MANY);
+/// A guest that makes so many rounds of two calls, within so many calls.
+fn counted<E: Under, S: Sink + 'static>(rounds: u32, calls: u64, sink: S) -> Counted<S> {
+    let text = MANY.replace("1000", &rounds.to_string());
+    let mut guest = turning(&text);
     guest.items = ITEMS;
     guest.memory = "2";
+    // Each reply stands where the one before did.
+    guest.realloc = "i32.const 65536";
     let program = guest.load::<E>();
-    let tape = Tape::default();
-    let grant = "version = 1\nprimitives = [\"clock_read\"]\n[budget]\ncalls = 1990\n";
+    let grant = format!("version = 1\nprimitives = [\"clock_read\"]\n[budget]\ncalls = {calls}\n");
     let task = Task::new(Parts {
         run: [7; 32],
         id: 0,
         mark: Label::SYSTEM,
         lines: Vec::new(),
-        grant: Arc::new(Grant::parse(grant).unwrap()),
+        grant: Arc::new(Grant::parse(&grant).unwrap()),
         journal_room: 0,
         held_room: HELD_BYTES,
         platform: Arc::new(Memory::new(&[("/data", Access::ReadWrite)]).unwrap()),
-        log: Arc::new(Mutex::new(Log::begin(tape.clone(), [1; 32]).unwrap())),
+        log: Arc::new(Mutex::new(Log::begin(sink, [1; 32]).unwrap())),
         watch: Arc::new(|_| {}),
         cancel: Arc::new(AtomicBool::new(false)),
     });
@@ -86,6 +89,12 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
     let limits = TurnLimits::default();
     let (door, ended) = one_thread().block_on(E::shared().turn(&program, door, b"", limits));
     assert_eq!(ended, Ok(Vec::new()));
+    door
+}
+
+fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
+    let tape = Tape::default();
+    let door = counted::<E, _>(1000, 1990, tape.clone());
     assert_eq!(door.answered, 2000);
     assert_eq!(door.permitted, 995, "the budget ends five reads of the clock early");
     let log = tape.0.lock();
@@ -97,4 +106,31 @@ fn i3_one_decision_record_for_each_attempt_counted_at_the_import<E: Under>() {
     assert_eq!((refused(101), refused(203)), (1000, 5));
 }
 
-under_both! { i3_one_decision_record_for_each_attempt_counted_at_the_import }
+/// A log that another keeps.
+struct Elsewhere;
+
+impl Sink for Elsewhere {
+    fn append(&mut self, _: &[u8], _: Durability) -> Result<(), SinkFailed> {
+        Ok(())
+    }
+}
+
+fn a_million_calls_take_the_memory_of_a_thousand<E: Under>() {
+    let peak = |rounds| {
+        let mut answered = 0;
+        let made = allocation_counter::measure(|| {
+            answered = counted::<E, _>(rounds, 1_000_000, Elsewhere).answered;
+        });
+        assert_eq!(answered, usize::try_from(rounds).unwrap() * 2);
+        made.bytes_max
+    };
+    // What is made once, and kept, is made before.
+    peak(500);
+    let (few, many) = (peak(500), peak(500_000));
+    assert!(many <= few + (16 << 10), "{few} bytes for a thousand calls, {many} for a million");
+}
+
+under_both! {
+    i3_one_decision_record_for_each_attempt_counted_at_the_import,
+    a_million_calls_take_the_memory_of_a_thousand,
+}

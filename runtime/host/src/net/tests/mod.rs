@@ -6,5 +6,5 @@
 
 mod answers;
 mod places;
-mod tls;
-mod world;
+pub(crate) mod tls;
+pub(crate) mod world;

@@ -20,22 +20,22 @@ ports = ["1-65535"]
 "#;
 
 /// The one that the test's client believes, or another.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    fn roots(&self) -> RootCertStore {
+    pub(crate) fn roots(&self) -> RootCertStore {
         let mut roots = RootCertStore::empty();
         roots.add(self.0.der().clone()).unwrap();
         roots
     }
 
-    fn sign(&self, params: CertificateParams) -> Arc<ServerConfig> {
+    pub(crate) fn sign(&self, params: CertificateParams) -> Arc<ServerConfig> {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         serving(certificate.der().clone(), &key)
@@ -53,7 +53,7 @@ fn serving(certificate: CertificateDer<'static>, key: &KeyPair) -> Arc<ServerCon
     Arc::new(config.unwrap())
 }
 
-fn params(names: &[&str]) -> CertificateParams {
+pub(crate) fn params(names: &[&str]) -> CertificateParams {
     CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap()
 }
 

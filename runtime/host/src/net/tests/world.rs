@@ -29,21 +29,21 @@ use super::super::Client;
 use super::super::wire::{Stream, Waiting, Wire};
 
 /// An address that is globally reachable.
-pub(super) const PUBLIC: &str = "93.184.215.14";
+pub(crate) const PUBLIC: &str = "93.184.215.14";
 
 /// What a test's machine was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    pub(super) looked_up: Mutex<Vec<String>>,
-    pub(super) connected: Mutex<Vec<SocketAddr>>,
+pub(crate) struct Seen {
+    pub(crate) looked_up: Mutex<Vec<String>>,
+    pub(crate) connected: Mutex<Vec<SocketAddr>>,
 }
 
 /// Names whose answers change from look-up to look-up; the last one stays.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(HashMap<String, Vec<Vec<IpAddr>>>);
+pub(crate) struct Names(HashMap<String, Vec<Vec<IpAddr>>>);
 
 impl Names {
-    pub(super) fn of(names: &[(&str, &[&[&str]])]) -> Self {
+    pub(crate) fn of(names: &[(&str, &[&[&str]])]) -> Self {
         let answer = |answer: &&[&str]| answer.iter().map(|ip| ip.parse().unwrap()).collect();
         let names = names.iter().map(|(name, answers)| {
             ((*name).to_owned(), answers.iter().map(answer).collect::<Vec<Vec<IpAddr>>>())
@@ -75,6 +75,13 @@ impl Wire for Machine {
             Ok(stream)
         })
     }
+}
+
+/// A client in a machine that is watched.
+pub(crate) fn client(names: Names, roots: RootCertStore) -> (Client, Arc<Seen>) {
+    let seen = Arc::<Seen>::default();
+    let machine = Machine { names, seen: Arc::clone(&seen) };
+    (Client::with(Box::new(machine), roots, Arc::default()).unwrap(), seen)
 }
 
 /// What a server does once it has read a request.
