@@ -49,7 +49,9 @@ use crate::{
     Fault, Platform,
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
-    platform::{Admits, Asker, Fetch, Fetched, Journal, Listing, Mode, Shown, Written},
+    platform::{
+        Admits, Asker, Fetch, Fetched, Journal, Listing, Mode, Shown, Written, by_the_clock,
+    },
     rest::{Creator, Index},
     state::Standing,
 };
@@ -80,6 +82,12 @@ pub trait Net: Send + Sync {
 
 /// An answer that is waited for.
 pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, Fault>> + Send + 'a>>;
+
+/// What waits: the board's timer.
+pub trait Timer: Send + Sync {
+    /// As [`Platform::sleep`].
+    fn sleep<'a>(&'a self, ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+}
 
 /// The screen of a disk that only undoes: nobody is there.
 struct Nobody;
@@ -183,6 +191,7 @@ pub struct Disk {
     rest: Mutex<Index>,
     screen: Box<dyn Screen>,
     net: Option<Box<dyn Net>>,
+    timer: Option<Box<dyn Timer>>,
 }
 
 struct Held {
@@ -224,6 +233,12 @@ impl Disk {
         Self { net: Some(net), ..self }
     }
 
+    /// The same disk beside a timer; without one, who waits asks the clock.
+    #[must_use]
+    pub fn with_timer(self, timer: Box<dyn Timer>) -> Self {
+        Self { timer: Some(timer), ..self }
+    }
+
     /// Serves the folders of a run that is over, for [`Disk::undo`] alone.
     ///
     /// # Errors
@@ -263,7 +278,17 @@ impl Disk {
         let unopened = |fault| DiskError::Unopened { what: String::from("journal"), fault };
         let keep = journal.map(|dir| keep(dir, folders)).transpose().map_err(unopened)?;
         let (listed, rest) = (Mutex::default(), Mutex::default());
-        Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen, net: None })
+        Ok(Self {
+            table,
+            mounts: held,
+            reserved,
+            keep,
+            listed,
+            rest,
+            screen,
+            net: None,
+            timer: None,
+        })
     }
 
     /// The folders as a store knows them, and of these the ones that may be changed.
@@ -392,6 +417,13 @@ impl Platform for Disk {
         match &self.net {
             Some(net) => net.fetch(request).await,
             None => Err(Fault::Unsupported),
+        }
+    }
+
+    async fn sleep(&self, ms: u64) {
+        match &self.timer {
+            Some(timer) => timer.sleep(ms).await,
+            None => by_the_clock(self, ms).await,
         }
     }
 

@@ -17,7 +17,9 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
+use core::future::poll_fn;
 use core::ops::Bound;
+use core::task::Poll;
 
 use spin::Mutex;
 
@@ -451,6 +453,18 @@ impl Platform for Memory {
         let mut state = self.state.lock();
         state.asked.push((question.to_vec(), asker));
         state.answers.pop_front().unwrap_or(Err(Fault::Closed))
+    }
+
+    /// Each time that it is asked is a millisecond.
+    async fn sleep(&self, ms: u64) {
+        let mut left = ms;
+        poll_fn(|context| {
+            let Some(less) = left.checked_sub(1) else { return Poll::Ready(()) };
+            left = less;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 
     fn now_ms(&self) -> u64 {

@@ -62,6 +62,10 @@ pub trait Facts: Names {
     fn journal_room(&self) -> u64;
     /// Whether this task made the name and every byte since.
     fn is_own_creation(&self, path: &NormalPath<'_>) -> bool;
+    /// Whether the grant that is asked for a child is inside the task's own; 401 or 407.
+    fn attenuates(&self, _: &str) -> Result<(), Refusal> {
+        Err(Refusal::OutOfScope)
+    }
 }
 
 /// A held value, as a decision sees it.
@@ -484,9 +488,14 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
     /// What the entries that cover the targets say, where each is covered.
     fn located(&self) -> Result<Terms, Refusal> {
         let Self { call, request, facts, .. } = self;
-        // No grant names a model or a package yet, and no entry means no.
-        if matches!(call.primitive, Primitive::ModelGenerate | Primitive::AgentSpawn) {
-            return Err(Refusal::OutOfScope);
+        match call.primitive {
+            // No grant names a model yet, and no entry means no.
+            Primitive::ModelGenerate => return Err(Refusal::OutOfScope),
+            // A package is bounded by what its child is given, and by its approval.
+            Primitive::AgentSpawn => {
+                return facts.attenuates(call.span(2)).map(|()| Terms::default());
+            }
+            _ => {}
         }
         let rows = call.primitive.row().arguments.iter();
         for (row, target) in rows.filter(|row| row.role == Role::Target).zip(&self.targets) {

@@ -28,7 +28,7 @@ pub(super) const EFFECTS: [(&str, Effect); 4] = [
 ];
 
 /// A `[[tools]]` entry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) tool: String,
     pub(super) at: Range<usize>,
@@ -38,7 +38,7 @@ pub(super) struct Entry {
 }
 
 /// A limit, as it is written.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
     /// One of these texts.
     Like(Vec<String>),
@@ -154,7 +154,44 @@ pub(super) fn compile(entries: &[Entry], names: &Names, scope: &mut Scope, notes
     }
 }
 
+impl Bound {
+    /// Whether what it admits, the other is sure to admit.
+    fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Like(own), Self::Like(other)) => own.iter().all(|text| other.contains(text)),
+            (Self::Within(a, b), Self::Within(c, d)) => {
+                let [a, b, c, d] = [a, b, c, d].map(|number| Decimal::parse(number));
+                c <= a && b <= d
+            }
+            (Self::Like(_), Self::Within(..)) | (Self::Within(..), Self::Like(_)) => false,
+        }
+    }
+}
+
 impl Entry {
+    /// Whether an entry allows all that it asks for. A limit that it leaves out is the
+    /// entry's.
+    pub(super) fn is_within(&self, entries: &[Self]) -> bool {
+        entries.iter().any(|entry| {
+            let limit = |(name, bound): &(String, Bound)| {
+                let mut same = entry.limits.iter().filter(|(known, _)| known == name);
+                same.all(|(_, other)| bound.is_within(other))
+            };
+            entry.tool == self.tool
+                && entry.effect == self.effect
+                && self.limits.iter().all(limit)
+                && self.clear.is_within(&entry.clear)
+        })
+    }
+
+    /// What both allow: the limits of either hold.
+    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+        let same = self.tool == other.tool && self.effect == other.effect;
+        let new = other.limits.iter().filter(|limit| !self.limits.contains(limit));
+        let limits = self.limits.iter().chain(new).cloned().collect();
+        same.then(|| Self { limits, clear: self.clear.meet(&other.clear), ..self.clone() })
+    }
+
     /// The name of its connector's compartment.
     fn own(&self) -> String {
         let server = self.tool.split_once('/').map_or(&*self.tool, |(server, _)| server);
