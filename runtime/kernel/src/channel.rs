@@ -160,13 +160,13 @@ impl End {
             return Poll::Ready(Labelled::new(Ok(()), Label::SYSTEM));
         }
         let fits = other.queue.len() < MESSAGES && length <= BYTES.saturating_sub(other.bytes);
-        let Some(shelf) = fits.then(|| pantry.take(length)).flatten() else {
+        let Some(taken) = fits.then(|| pantry.take(length)).flatten() else {
             own.waker = Some(context.waker().clone());
             return Poll::Pending;
         };
         if let Some(message) = message.take() {
             other.bytes = other.bytes.saturating_add(length);
-            other.queue.push_back(Parcel { message, from: 0, _shelf: shelf });
+            other.queue.push_back(Parcel { message, from: 0, _shelf: taken });
         }
         other.wake();
         Poll::Ready(Labelled::new(Ok(()), Label::SYSTEM))
@@ -323,7 +323,7 @@ mod tests {
             came(&b, 0).0.unwrap();
         }
         assert_eq!(send(&a, b"x", READ, &pantry), None, "as many bytes as there may be");
-        assert_eq!(send(&b, &vec![0; 11], READ, &pantry), None, "as many as the run has");
+        assert_eq!(send(&b, &[0; 11], READ, &pantry), None, "as many as the run has");
         assert_eq!(send(&b, &vec![0; BYTES + 1], READ, &pantry), Some(Err(Fault::TooLarge)));
         drop((a, b));
         assert!(pantry.take(BYTES + 10).is_some(), "what was lost is free again");

@@ -22,7 +22,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::compartments::Names;
 use super::notes::Notes;
-use super::{Grant, Parts, SUMMARY_MAX};
+use super::{Grant, Parts, SUMMARY_MAX, hosts, paths, tools};
 
 /// Calls that a child has where its request names no number, if there are as many.
 const CALLS: u64 = 1000;
@@ -90,9 +90,9 @@ impl Parts {
             primitives: self.primitives.iter().filter(|(_, own)| has(*own)).cloned().collect(),
             denied: self.denied.clone(),
             denied_hosts: self.denied_hosts.iter().chain(&other.denied_hosts).cloned().collect(),
-            paths: pairs(&self.paths, &other.paths, |a, b| a.meet(b)),
-            hosts: pairs(&self.hosts, &other.hosts, |a, b| a.meet(b)),
-            tools: pairs(&self.tools, &other.tools, |a, b| a.meet(b)),
+            paths: pairs(&self.paths, &other.paths, paths::Entry::meet),
+            hosts: pairs(&self.hosts, &other.hosts, hosts::Entry::meet),
+            tools: pairs(&self.tools, &other.tools, tools::Entry::meet),
             named: self.named.clone(),
             budget: self.budget,
         };

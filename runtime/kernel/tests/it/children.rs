@@ -81,7 +81,7 @@ fn a_child_reports_and_all_of_it_is_in_the_log() {
     let says = [spawn("child", "look", NONE), wait(1, 1000), wait(1, 0), wait(2, 0)];
     let (answer, heard, log) = world.run(&parent(&says));
     assert_eq!(answer.unwrap(), "done");
-    let [_, spawned, report, again, other] = &heard[..] else { panic!("{heard:?}") };
+    let [_, spawned, report, again, other] = &heard[..] else { unreachable!("{heard:?}") };
     assert_eq!(spawned, &Ok("1".into()));
     assert_eq!((report, again), (&Ok("it is late".into()), report));
     assert_eq!(other, &Err(202));

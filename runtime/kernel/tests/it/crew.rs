@@ -197,5 +197,5 @@ pub(crate) fn drive<T>(future: impl Future<Output = T>) -> T {
             return value;
         }
     }
-    panic!("nobody woke it");
+    unreachable!("nobody woke it");
 }
