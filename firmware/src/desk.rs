@@ -149,7 +149,12 @@ impl Desk {
         let question = Question { number, wanted, pages, stage, until, answer };
         self.waiting.lock().push_back(question);
         let _standing = Standing { desk: self, number };
-        poll_fn(|_| self.look(number, cancel).map_or(Poll::Pending, Poll::Ready)).await
+        poll_fn(|context| {
+            // Nobody says when it is answered: it is asked again.
+            context.waker().wake_by_ref();
+            self.look(number, cancel).map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
     }
 
     /// What a question has come to, if it has.
@@ -209,11 +214,11 @@ impl Question {
         let now = clock::passed();
         self.until.get_or_insert(now.saturating_add(PATIENCE));
         serial::show(&self.pages.pop_front().unwrap_or_default());
-        self.stage = if !self.pages.is_empty() {
+        self.stage = if self.pages.is_empty() {
+            Stage::Quiet(now.saturating_add(LEAST))
+        } else {
             serial::show("Enter shows the next page, anything else is a no: ");
             Stage::Page
-        } else {
-            Stage::Quiet(now.saturating_add(LEAST))
         };
     }
 

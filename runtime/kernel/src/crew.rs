@@ -215,11 +215,10 @@ impl<P, S> Crew<P, S> {
     }
 
     /// Runs a future to its end, and beside it whoever has begun.
-    pub(crate) async fn beside<T>(&self, first: impl Future<Output = T>) -> T {
-        let mut first = pin!(first);
+    pub(crate) async fn beside<T>(&self, mut first: impl Future<Output = T> + Unpin) -> T {
         poll_fn(|context| {
             *self.bell.driver.lock() = Some(context.waker().clone());
-            let polled = first.as_mut().poll(context);
+            let polled = Pin::new(&mut first).poll(context);
             if polled.is_pending() {
                 self.step();
             }

@@ -12,6 +12,7 @@
 //! Where an agent, its grant and its folders come from, and who is told (a board).
 
 use alloc::borrow::ToOwned as _;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{FromUtf8Error, String};
 use alloc::sync::Arc;
@@ -196,7 +197,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         self.task.know(NameIndex::walk(&*self.platform, &self.grant.scope, ENTRIES).await);
         let held = self.task.values().len();
         let crew = self.task.crew();
-        let turn = engine.turn(program, self.task, &input, self.limits);
+        let turn = Box::pin(engine.turn(program, self.task, &input, self.limits));
         let (task, ended) = crew.beside(turn).await;
         self.task = task;
         let end = ended.as_ref().map(|_| ()).map_err(|ended| *ended);

@@ -47,6 +47,9 @@ use crate::sources::stands;
 /// no reason for less.
 pub const HELD_BYTES: usize = 64 << 20;
 
+/// What waits in channels and reports has this part of that.
+const QUEUED: usize = 4;
+
 /// Refusals for a spent budget before the turn is ended.
 const OVERDRAFT: u32 = 100;
 
@@ -143,7 +146,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
             (run, id),
             (parts.platform, parts.log),
             (parts.watch, parts.cancel),
-            (journal_room, Pantry::new(held_room)),
+            (journal_room, Pantry::new(held_room / QUEUED)),
         );
         let seat = Seat {
             task: id,
