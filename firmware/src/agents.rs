@@ -9,13 +9,15 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
 
-use synapse_interpreter::{Interpreter, Time};
+use synapse_interpreter::{Interpreter, Program, Time};
+use synapse_kernel::crew::{Finding, Package, Packages, Staff};
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::session::Session;
 use synapse_kernel::{render, words};
+use synapse_primitives::Fault;
 use synapse_store::Shelf;
 
 use crate::board::Seat;
@@ -28,11 +30,13 @@ use crate::{clock, entropy, println, serial, weight};
 
 /// All runs of this machine.
 pub(crate) struct Agents {
-    bundle: Bundle,
+    bundle: Arc<Bundle>,
     shelf: Arc<Shelf>,
     desk: Arc<Desk>,
     budget: Budget,
     jobs: Vec<Job>,
+    /// Places that are free for agents, children among them.
+    places: Arc<AtomicUsize>,
     /// Those under way.
     runs: Vec<Started>,
     /// When what waited was last made safe.
@@ -66,9 +70,10 @@ impl Agents {
     /// Nothing is under way yet.
     pub(crate) fn new(bundle: Bundle, shelf: Arc<Shelf>, budget: Budget) -> Self {
         Self {
-            bundle,
+            bundle: Arc::new(bundle),
             shelf,
             desk: Arc::default(),
+            places: Arc::new(AtomicUsize::new(budget.agents)),
             budget,
             jobs: Vec::new(),
             runs: Vec::new(),
@@ -113,15 +118,20 @@ impl Agents {
 
     /// Starts a run of an agent on a task.
     pub(crate) fn start(&mut self, name: &str, task: &str) -> Result<Started, String> {
-        if self.jobs.len() >= self.budget.agents {
-            return Err(format!(
+        let place = Place::take(&self.places).ok_or_else(|| {
+            format!(
                 "{} agents run already, as many as this machine has memory for; wait for one",
-                self.jobs.len()
-            ));
-        }
+                self.budget.agents
+            )
+        })?;
         let engine = Interpreter::new(Time::Clock(clock::passed))
             .with_code_bytes(weight::bytes(self.budget.code));
         let (program, grant) = self.bundle.load(name, &engine, &self.budget)?;
+        let engine = Arc::new(engine);
+        let (bundle, budget) = (Arc::clone(&self.bundle), self.budget);
+        let known = Known { bundle, engine: Arc::clone(&engine), budget };
+        let places = Arc::clone(&self.places);
+        let staff = Staff::new(Arc::clone(&engine), known, places, self.budget.memory);
         let number = self.shelf.begin(name);
         let started = Started { number, cancel: Arc::default(), ended: Arc::default() };
         let seat = Arc::new(Seat {
@@ -155,6 +165,7 @@ impl Agents {
             let _ = self.shelf.end(number);
             return Err("the logs of earlier runs take all the room; `forget` them".to_string());
         };
+        let run = run.staffed(staff);
         let run = if self.ask { run.confirmed_by(seat) } else { run };
         let (ended, kept) = (Arc::clone(&started.ended), Arc::clone(&self.shelf));
         self.jobs.push(Box::pin(async move {
@@ -169,6 +180,7 @@ impl Agents {
                 println!("run {number}: its end could not be noted");
             }
             println!("run {number} ended: {records} records");
+            drop(place);
             ended.store(true, Ordering::Relaxed);
         }));
         self.runs.push(started.clone());
@@ -181,6 +193,43 @@ impl Agents {
         self.shelf
             .forget(|run| !self.under_way().any(|number| number == run.number))
             .map_err(|fault| format!("the logs stay: {}", fault.name()))
+    }
+}
+
+/// A place that an agent has, until this is dropped.
+struct Place(Arc<AtomicUsize>);
+
+impl Place {
+    fn take(places: &Arc<AtomicUsize>) -> Option<Self> {
+        let less = |places: usize| places.checked_sub(1);
+        places.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
+        Some(Self(Arc::clone(places)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What agents may start: what came along with the machine.
+struct Known {
+    bundle: Arc<Bundle>,
+    engine: Arc<Interpreter>,
+    budget: Budget,
+}
+
+impl Packages<Arc<Interpreter>> for Known {
+    fn find<'a>(&'a self, name: &'a str) -> Finding<'a, Program> {
+        Box::pin(async move {
+            if !self.bundle.agents().any(|agent| agent == name) {
+                return Err(Fault::NotFound);
+            }
+            let loaded = self.bundle.load(name, &self.engine, &self.budget);
+            let (program, bounds) = loaded.map_err(|_| Fault::Unsupported)?;
+            Ok(Package { program, bounds: Some(bounds), texts: Vec::new(), approval: None })
+        })
     }
 }
 

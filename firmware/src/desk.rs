@@ -149,7 +149,12 @@ impl Desk {
         let question = Question { number, wanted, pages, stage, until, answer };
         self.waiting.lock().push_back(question);
         let _standing = Standing { desk: self, number };
-        poll_fn(|_| self.look(number, cancel).map_or(Poll::Pending, Poll::Ready)).await
+        poll_fn(|context| {
+            // Nobody says when it is answered: it is asked again.
+            context.waker().wake_by_ref();
+            self.look(number, cancel).map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
     }
 
     /// What a question has come to, if it has.

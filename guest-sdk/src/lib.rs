@@ -39,6 +39,7 @@ extern crate alloc;
 #[cfg(not(target_arch = "wasm32"))]
 extern crate std;
 
+pub mod agents;
 pub mod calls;
 mod canonical;
 mod error;

@@ -142,6 +142,15 @@ impl Turn {
         Ok(Self { messages, handles, warrants, grant, budget })
     }
 
+    /// What the parent asked for, if this is a child. In the clear, or held where
+    /// something from outside may have led to it.
+    #[must_use]
+    pub fn errand(&self) -> Option<&Message> {
+        self.messages.iter().find(|message| match message {
+            Message::Clear { from, .. } | Message::Held { from, .. } => *from == Author::Parent,
+        })
+    }
+
     /// What the human asked for last; empty if the human said nothing.
     #[must_use]
     pub fn task(&self) -> &str {
@@ -234,7 +243,10 @@ mod tests {
     fn task_is_the_humans_only() {
         let input =
             br#"{"v":1,"messages":[{"from":"agent","text":"no"},{"from":"parent","text":"no"}]}"#;
-        assert_eq!(Turn::parse(input).unwrap().task(), "");
+        let turn = Turn::parse(input).unwrap();
+        assert_eq!(turn.task(), "");
+        let errand = Message::Clear { from: Author::Parent, text: "no".to_owned() };
+        assert_eq!(turn.errand(), Some(&errand));
     }
 
     #[test]

@@ -51,7 +51,7 @@ use crate::{
     mounts::{Access, MountError, Place, Table},
     platform::{
         Admits, Asker, Connectors, Fetch, Fetched, Journal, Listing, Mode, Shown, Use, Used,
-        Written,
+        Written, by_the_clock,
     },
     rest::{Creator, Index},
     state::Standing,
@@ -83,6 +83,12 @@ pub trait Net: Send + Sync {
 
 /// An answer that is waited for.
 pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, Fault>> + Send + 'a>>;
+
+/// What waits: the board's timer.
+pub trait Timer: Send + Sync {
+    /// As [`Platform::sleep`].
+    fn sleep<'a>(&'a self, ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+}
 
 /// The screen of a disk that only undoes: nobody is there.
 struct Nobody;
@@ -187,6 +193,7 @@ pub struct Disk {
     screen: Box<dyn Screen>,
     net: Option<Box<dyn Net>>,
     connectors: Option<Box<dyn Connectors>>,
+    timer: Option<Box<dyn Timer>>,
 }
 
 struct Held {
@@ -234,6 +241,12 @@ impl Disk {
         Self { connectors: Some(connectors), ..self }
     }
 
+    /// The same disk beside a timer; without one, who waits asks the clock.
+    #[must_use]
+    pub fn with_timer(self, timer: Box<dyn Timer>) -> Self {
+        Self { timer: Some(timer), ..self }
+    }
+
     /// Serves the folders of a run that is over, for [`Disk::undo`] alone.
     ///
     /// # Errors
@@ -273,8 +286,18 @@ impl Disk {
         let unopened = |fault| DiskError::Unopened { what: String::from("journal"), fault };
         let keep = journal.map(|dir| keep(dir, folders)).transpose().map_err(unopened)?;
         let (listed, rest) = (Mutex::default(), Mutex::default());
-        let (net, connectors) = (None, None);
-        Ok(Self { table, mounts: held, reserved, keep, listed, rest, screen, net, connectors })
+        Ok(Self {
+            table,
+            mounts: held,
+            reserved,
+            keep,
+            listed,
+            rest,
+            screen,
+            net: None,
+            connectors: None,
+            timer: None,
+        })
     }
 
     /// The folders as a store knows them, and of these the ones that may be changed.
@@ -410,6 +433,13 @@ impl Platform for Disk {
         match &self.connectors {
             Some(connectors) => connectors.tool(call).await,
             None => Used::UNSUPPORTED,
+        }
+    }
+
+    async fn sleep(&self, ms: u64) {
+        match &self.timer {
+            Some(timer) => timer.sleep(ms).await,
+            None => by_the_clock(self, ms).await,
         }
     }
 

@@ -30,10 +30,11 @@ use synapse_boundary::select::{Taken, resolve};
 use synapse_boundary::sentence::{Argument, Piece};
 use synapse_boundary::target::Target;
 use synapse_boundary::{
-    Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
+    Authorized, Facts, Integrity, Label, Labelled, Mark, NormalPath, Origin, Rights, Secrecy,
 };
 
 use crate::fetch::{Reached, fetch, most};
+use crate::hands::{Carries, Hands, Spawn};
 use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
 use crate::rest::{Creator, Names, Owner, Rest, Stamp};
 use crate::search::{Sight, search};
@@ -75,43 +76,48 @@ pub struct Caller<'a> {
 ///
 /// ```compile_fail,E0308
 /// # use synapse_boundary::{Authorized, Facts, Verdict};
-/// # use synapse_primitives::{Caller, Platform, execute};
+/// # use synapse_primitives::{Caller, Hands, Platform, execute};
 /// async fn run<P: Platform>(
 ///     verdict: Verdict<'_>,
 ///     recorded: Authorized<'_>,
 ///     platform: &P,
 ///     facts: &(impl Facts + Sync),
 ///     caller: Caller<'_>,
+///     hands: &mut impl Hands,
 /// ) {
-///     execute(verdict, platform, facts, caller).await;
+///     execute(verdict, platform, facts, caller, hands).await;
 /// }
 /// ```
 /// ```
 /// # use synapse_boundary::{Authorized, Facts, Verdict};
-/// # use synapse_primitives::{Caller, Platform, execute};
+/// # use synapse_primitives::{Caller, Hands, Platform, execute};
 /// async fn run<P: Platform>(
 ///     verdict: Verdict<'_>,
 ///     recorded: Authorized<'_>,
 ///     platform: &P,
 ///     facts: &(impl Facts + Sync),
 ///     caller: Caller<'_>,
+///     hands: &mut impl Hands,
 /// ) {
-///     execute(recorded, platform, facts, caller).await;
+///     execute(recorded, platform, facts, caller, hands).await;
 /// }
 /// ```
-pub async fn execute<P, F>(
+pub async fn execute<P, F, H>(
     authorized: Authorized<'_>,
     platform: &P,
     facts: &F,
     caller: Caller<'_>,
+    hands: &mut H,
 ) -> Executed
 where
     P: Platform,
     F: Facts + Sync,
+    H: Hands,
 {
     let reached = Reached::default();
     let mut shown = Shown { authorized: &authorized, caller, label: Label::SYSTEM };
-    let result = run(&authorized, platform, facts, &mut shown, &reached).await.and_then(|done| {
+    let result = run(&authorized, platform, facts, &mut shown, &reached, hands).await;
+    let result = result.and_then(|done| {
         let fits = done.payload.len() <= most(authorized.call());
         if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
     });
@@ -136,6 +142,14 @@ impl Shown<'_, '_> {
         let label = rest.label(self.caller.compartments, scope.named());
         let secrecy = label.secrecy.join(covering);
         self.label = self.label.join(Label { secrecy, ..label });
+    }
+
+    /// What came from another task.
+    fn came<T>(&mut self, came: Labelled<T>) -> T {
+        let mut mark = Mark::new(self.label);
+        let value = came.release(&mut mark);
+        self.label = mark.label();
+        value
     }
 }
 
@@ -199,11 +213,26 @@ fn source(
         // A line that the human typed, or that they did not.
         Primitive::ConsoleAsk => Label::new(Integrity::User, Secrecy::PROMPT, origin),
         // What is taken out of a value has that value's label, joined like that of
-        // every value named.
+        // every value named. Handles are the task's own.
         Primitive::ValueRead
         | Primitive::ValuePick
         | Primitive::ConsoleWrite
-        | Primitive::ClockRead => Label::SYSTEM,
+        | Primitive::ClockRead
+        | Primitive::ChannelCreate
+        | Primitive::ChannelClose => Label::SYSTEM,
+        // What another task said, or that it said nothing.
+        Primitive::AgentWait | Primitive::ChannelRead => {
+            shown.join(Label { origin, ..Label::SYSTEM })
+        }
+        Primitive::ChannelWrite | Primitive::ChannelGrant => match result {
+            Ok(_) => Label::SYSTEM,
+            Err(_) => shown.join(Label { origin, ..Label::SYSTEM }),
+        },
+        // How many agents there are is the doing of all of them.
+        Primitive::AgentSpawn => match result {
+            Ok(_) | Err(Fault::Unsupported) => Label::SYSTEM,
+            Err(_) => files,
+        },
         // Without a network or connectors, what the board says is the kernel's own word.
         Primitive::NetHttpGet
         | Primitive::NetHttpPost
@@ -223,32 +252,25 @@ fn source(
         }
         // No board executes these yet, which is the kernel's own word; anything
         // else that they came to would be from outside.
-        Primitive::ModelGenerate
-        | Primitive::AgentSpawn
-        | Primitive::AgentWait
-        | Primitive::ChannelCreate
-        | Primitive::ChannelWrite
-        | Primitive::ChannelRead
-        | Primitive::ChannelClose
-        | Primitive::ChannelGrant
-        | Primitive::NetListen
-        | Primitive::NetAccept => match result {
+        Primitive::ModelGenerate | Primitive::NetListen | Primitive::NetAccept => match result {
             Err(Fault::Unsupported) => Label::SYSTEM,
             Ok(_) | Err(_) => files.join(authorized.justification()),
         },
     }
 }
 
-async fn run<P, F>(
+async fn run<P, F, H>(
     call: &Authorized<'_>,
     platform: &P,
     facts: &F,
     shown: &mut Shown<'_, '_>,
     reached: &Reached,
+    hands: &mut H,
 ) -> Result<Done, Fault>
 where
     P: Platform,
     F: Facts + Sync,
+    H: Hands,
 {
     let caller = shown.caller;
     match call.call().primitive() {
@@ -332,20 +354,76 @@ where
             Ok(Done::new(Form::Bytes, reply))
         }
         Primitive::ValuePick => pick(call, facts),
-        Primitive::ModelGenerate
-        | Primitive::AgentSpawn
+        Primitive::AgentSpawn
         | Primitive::AgentWait
         | Primitive::ChannelCreate
         | Primitive::ChannelWrite
         | Primitive::ChannelRead
         | Primitive::ChannelClose
-        | Primitive::ChannelGrant
-        | Primitive::NetListen
-        | Primitive::NetAccept => Err(Fault::Unsupported),
+        | Primitive::ChannelGrant => by_hand(call, facts, shown, hands).await,
+        Primitive::ModelGenerate | Primitive::NetListen | Primitive::NetAccept => {
+            Err(Fault::Unsupported)
+        }
         Primitive::ToolUse | Primitive::ToolCommit => {
             let reply = tool::call(call, platform, facts, caller, reached).await?;
             Ok(Done::new(Form::Bytes, reply))
         }
+    }
+}
+
+/// What is done with a task's handles.
+async fn by_hand<F: Facts + Sync, H: Hands>(
+    call: &Authorized<'_>,
+    facts: &F,
+    shown: &mut Shown<'_, '_>,
+    hands: &mut H,
+) -> Result<Done, Fault> {
+    let handle = match call.call().argument(0) {
+        Argument::Handle(number) => number,
+        _ => 0,
+    };
+    match call.call().primitive() {
+        Primitive::AgentSpawn => {
+            let Some(Target::Name(package)) = call.target(0) else { return Err(Fault::NotFound) };
+            let task = Labelled::new(content(call, 1, facts)?, call.justification());
+            let (record, grant) = (call.record(), call.call().span(2));
+            let child = hands.spawn(Spawn { record, package, task, grant }).await?;
+            Ok(Done::new(Form::Handle, child.to_le_bytes().to_vec()))
+        }
+        Primitive::AgentWait => {
+            let report = shown.came(hands.wait(handle, number(call, 1)).await)?;
+            Ok(Done::new(Form::Bytes, report))
+        }
+        Primitive::ChannelCreate => {
+            let carries = match call.call().argument(0) {
+                Argument::Choice(0) => Carries::Bytes,
+                _ => Carries::Messages,
+            };
+            let [a, b] = hands.channel(carries)?;
+            Ok(Done::new(Form::Json, format!("{{\"a\":{a},\"b\":{b}}}").into_bytes()))
+        }
+        Primitive::ChannelWrite => {
+            let message = Labelled::new(content(call, 1, facts)?, call.justification());
+            shown.came(hands.send(handle, message).await)?;
+            Ok(Done::NOTHING)
+        }
+        Primitive::ChannelRead => {
+            let max = as_usize(number(call, 1)).min(limits::REPLY);
+            let bytes = shown.came(hands.receive(handle, max, number(call, 2)).await)?;
+            Ok(Done::new(Form::Bytes, bytes))
+        }
+        Primitive::ChannelClose => {
+            hands.close(handle);
+            Ok(Done::NOTHING)
+        }
+        Primitive::ChannelGrant => {
+            let Argument::Handle(agent) = call.call().argument(1) else {
+                return Err(Fault::Closed);
+            };
+            shown.came(hands.grant(handle, agent))?;
+            Ok(Done::NOTHING)
+        }
+        _ => Err(Fault::Unsupported),
     }
 }
 

@@ -33,6 +33,7 @@ compile_error!("the disk needs openat2: build feature `cap-std` for Linux only")
 pub mod disk;
 pub mod execute;
 mod fetch;
+pub mod hands;
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod journal;
 pub mod memory;
@@ -46,6 +47,7 @@ mod tool;
 
 pub use execute::{Caller, Done, Executed, execute};
 pub use fetch::most;
+pub use hands::Hands;
 pub use platform::Platform;
 pub use state::Standing;
 pub use synapse_abi::code::Fault;

@@ -18,7 +18,7 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::{fmt, ops::Bound};
+use core::{fmt, future::poll_fn, ops::Bound, task::Poll};
 
 use spin::Mutex;
 
@@ -471,6 +471,18 @@ impl Platform for Memory {
             Some(connectors) => connectors.tool(call).await,
             None => Used::UNSUPPORTED,
         }
+    }
+
+    /// Each time that it is asked is a millisecond.
+    async fn sleep(&self, ms: u64) {
+        let mut left = ms;
+        poll_fn(|context| {
+            let Some(less) = left.checked_sub(1) else { return Poll::Ready(()) };
+            left = less;
+            context.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 
     fn now_ms(&self) -> u64 {

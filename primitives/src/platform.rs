@@ -18,9 +18,10 @@
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::fmt;
-use core::future::Future;
+use core::future::{Future, poll_fn};
 use core::net::IpAddr;
 use core::pin::Pin;
+use core::task::Poll;
 
 use memchr::memmem;
 use synapse_boundary::url::Url;
@@ -202,6 +203,12 @@ pub trait Platform: Send + Sync {
         async { Used::UNSUPPORTED }
     }
 
+    /// Waits for so many milliseconds. The default asks the clock each time that it
+    /// is polled, and has itself polled again.
+    fn sleep(&self, ms: u64) -> impl Future<Output = ()> + Send {
+        by_the_clock(self, ms)
+    }
+
     /// Milliseconds since the start of 1970, UTC.
     fn now_ms(&self) -> u64;
 
@@ -211,6 +218,21 @@ pub trait Platform: Send + Sync {
 
     /// The guest root and the host's path of each mount.
     fn mounts(&self) -> Vec<(String, String)>;
+}
+
+/// Waits as [`Platform::sleep`] does by default.
+pub(crate) fn by_the_clock<P: Platform + ?Sized>(
+    platform: &P,
+    ms: u64,
+) -> impl Future<Output = ()> + Send {
+    let until = platform.now_ms().saturating_add(ms);
+    poll_fn(move |context| {
+        if platform.now_ms() >= until {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
 }
 
 /// What a move may take with it: the compartments of one descendant, if it may.

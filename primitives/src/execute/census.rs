@@ -61,7 +61,7 @@ enum Ends {
     Here,
     /// What was read, whoever wrote it.
     ByTheValue,
-    /// Whoever else uses the files.
+    /// Whoever else uses the files, or the task at the other end.
     Outside,
     /// The same, but that there is no such device.
     OutsideOnceBuilt,
@@ -69,7 +69,15 @@ enum Ends {
 
 const fn ends(primitive: Primitive) -> Ends {
     match primitive {
-        Primitive::ConsoleWrite | Primitive::ConsoleAsk | Primitive::ClockRead => Ends::Here,
+        Primitive::ConsoleWrite
+        | Primitive::ConsoleAsk
+        | Primitive::ClockRead
+        | Primitive::ChannelCreate
+        | Primitive::ChannelClose => Ends::Here,
+        Primitive::AgentWait
+        | Primitive::ChannelWrite
+        | Primitive::ChannelRead
+        | Primitive::ChannelGrant => Ends::Outside,
         Primitive::ValueRead | Primitive::ValuePick => Ends::ByTheValue,
         Primitive::FsRead
         | Primitive::FsWrite
@@ -80,12 +88,6 @@ const fn ends(primitive: Primitive) -> Ends {
         | Primitive::FsDelete => Ends::Outside,
         Primitive::ModelGenerate
         | Primitive::AgentSpawn
-        | Primitive::AgentWait
-        | Primitive::ChannelCreate
-        | Primitive::ChannelWrite
-        | Primitive::ChannelRead
-        | Primitive::ChannelClose
-        | Primitive::ChannelGrant
         | Primitive::NetListen
         | Primitive::NetAccept
         | Primitive::NetHttpGet
@@ -117,6 +119,10 @@ impl Facts for World {
 
     fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
         false
+    }
+
+    fn attenuates(&self, _: &str) -> Result<(), Refusal> {
+        Ok(())
     }
 }
 
@@ -189,7 +195,8 @@ fn user() -> Label {
     Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE)
 }
 
-/// What a task's mark comes to by an answer; `shown` is what files carry at rest.
+/// What a task's mark comes to by an answer; `shown` is what files carry at rest, or
+/// what another task said.
 fn mark(authorized: &Authorized<'_>, answer: Result<Done, Fault>) -> Label {
     let shown = Label::new(Integrity::Ingested, Secrecy::FILES, Origin::NONE);
     let label = label(authorized, &World, &answer, shown, &Reached::default());
@@ -199,8 +206,7 @@ fn mark(authorized: &Authorized<'_>, answer: Result<Done, Fault>) -> Label {
 }
 
 /// No call of these is authorized yet; what is, is looked at.
-const REFUSED: [(&str, Refusal); 2] =
-    [("model_generate", Refusal::OutOfScope), ("agent_spawn", Refusal::OutOfScope)];
+const REFUSED: [(&str, Refusal); 1] = [("model_generate", Refusal::OutOfScope)];
 
 fn names_its_record(mark: Label, row: &Row) -> bool {
     let by_the_value = ends(row.primitive) == Ends::ByTheValue;

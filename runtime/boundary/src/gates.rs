@@ -62,6 +62,13 @@ pub trait Facts: Names {
     fn journal_room(&self) -> u64;
     /// Whether this task made the name and every byte since.
     fn is_own_creation(&self, path: &NormalPath<'_>) -> bool;
+    /// Whether the grant that is asked for a child is inside the task's own.
+    ///
+    /// # Errors
+    /// It is not: `OutOfScope`, `OverLimit`. Here nobody has children.
+    fn attenuates(&self, _: &str) -> Result<(), Refusal> {
+        Err(Refusal::OutOfScope)
+    }
 }
 
 /// A held value, as a decision sees it.
@@ -484,9 +491,13 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
     /// What the entries that cover the targets say, where each is covered.
     fn located(&self) -> Result<Terms, Refusal> {
         let Self { call, request, facts, .. } = self;
-        // No grant names a model or a package yet, and no entry means no.
-        if matches!(call.primitive, Primitive::ModelGenerate | Primitive::AgentSpawn) {
+        // No grant names a model yet, and no entry means no.
+        if call.primitive == Primitive::ModelGenerate {
             return Err(Refusal::OutOfScope);
+        }
+        // A child is bounded by its grant, whatever its package is.
+        if call.primitive == Primitive::AgentSpawn {
+            facts.attenuates(call.span(2))?;
         }
         let rows = call.primitive.row().arguments.iter();
         for (row, target) in rows.filter(|row| row.role == Role::Target).zip(&self.targets) {
@@ -524,6 +535,7 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
                 scope.check_net(&Place { host, port, method, path: None })
             }
             [None | Some(Ok(Target::Path(_))), _] => Ok(Terms::default()),
+            _ if self.call.primitive == Primitive::AgentSpawn => Ok(Terms::default()),
             _ => self.entry().map(|tool| tool.terms).ok_or(Refusal::OutOfScope),
         }
     }

@@ -14,6 +14,7 @@
 //! # Not here
 //! Deciding (`synapse-boundary`), tasks (`synapse-kernel`), commands (`synapse`).
 
+pub mod agents;
 pub mod console;
 pub mod control;
 pub mod desk;

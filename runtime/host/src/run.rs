@@ -13,7 +13,7 @@
 use core::error::Error;
 use core::fmt;
 use core::mem::take;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use core::time::Duration;
 use std::fs;
 use std::io::{self, Read as _};
@@ -25,6 +25,7 @@ use cap_std::fs::Dir;
 use synapse_abi::code;
 use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
+use synapse_kernel::crew::{self, Staff};
 use synapse_kernel::engine::Engine;
 use synapse_kernel::explain;
 use synapse_kernel::grant::{Grant, Notice};
@@ -35,6 +36,7 @@ use synapse_kernel::written::{Unwritten, Written};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
 
+use crate::agents::{CHILDREN, Known, Timer};
 use crate::console::Console;
 use crate::control::{Control, Status};
 use crate::desk::Desk;
@@ -278,6 +280,11 @@ where
         Confirm::Ask => run.confirmed_by(Arc::new(human)),
         Confirm::Deny => run,
     };
+    let engine = Arc::new(engine);
+    let own = own_package(&options, &texts, &program);
+    let known = Known::new(Arc::clone(&engine), state_of(&run_dir).to_path_buf(), own);
+    let places = Arc::new(AtomicUsize::new(CHILDREN));
+    let run = run.staffed(Staff::new(Arc::clone(&engine), known, places, usize::MAX));
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_io()
@@ -420,6 +427,20 @@ impl Package {
             name,
         })
     }
+}
+
+/// A package that is run from its folder, by the folder's name.
+fn own_package<Q: Clone>(
+    options: &Options,
+    texts: &[&str],
+    program: &Q,
+) -> Option<(String, crew::Package<Q>)> {
+    let Agent::Path(path) = &options.agent else { return None };
+    let folder = fs::canonicalize(path).ok().filter(|path| path.is_dir())?;
+    let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+    let (program, bounds, approval) = (program.clone(), None, None);
+    let package = crew::Package { program, bounds, texts, approval };
+    Some((folder.file_name()?.to_str()?.to_owned(), package))
 }
 
 /// Whether what was approved when the run was ordered is approved now.
@@ -655,7 +676,7 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
     let client = Client::new(Arc::clone(&options.cancel))
         .map_err(|why| RunError(format!("cannot make the network's client: {why}")))?;
     Disk::new(mounts, &own, Some(journal), Box::new(console))
-        .map(|disk| disk.with_net(Box::new(client)))
+        .map(|disk| disk.with_net(Box::new(client)).with_timer(Box::new(Timer)))
         .map_err(|why| RunError(why.to_string()))
 }
 

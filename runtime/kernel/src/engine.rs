@@ -14,6 +14,7 @@
 //! wait inside the door may take (tasks).
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::error::Error;
 use core::fmt;
@@ -44,6 +45,24 @@ pub trait Engine: Send + Sync {
         input: &[u8],
         limits: TurnLimits,
     ) -> impl Future<Output = (D, Result<Vec<u8>, Ended>)> + Send;
+}
+
+impl<E: Engine> Engine for Arc<E> {
+    type Program = E::Program;
+
+    fn load(&self, component: &Admitted<'_>) -> Result<E::Program, LoadError> {
+        (**self).load(component)
+    }
+
+    fn turn<D: Door>(
+        &self,
+        program: &E::Program,
+        door: D,
+        input: &[u8],
+        limits: TurnLimits,
+    ) -> impl Future<Output = (D, Result<Vec<u8>, Ended>)> + Send {
+        (**self).turn(program, door, input, limits)
+    }
 }
 
 /// The one thing a guest can reach.

@@ -111,7 +111,8 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             "select from one listing; of a connector's verb, name or limit every argument",
         ),
         Refusal::OutOfScope => advice(
-            "no entry of the grant covers the target with the rights that the call needs",
+            "no entry of the grant covers the target with the rights that the call needs, or a child \
+             was to have what its parent does not",
             "add an entry to the grant, if the task may go there",
         ),
         Refusal::Denied => advice(
@@ -131,8 +132,9 @@ pub const fn refusal(refusal: Refusal) -> Advice {
             "use a shorter path",
         ),
         Refusal::OverLimit => advice(
-            "an argument is missing or outside the limit that the grant sets for it, or a header \
-             is one that no request may carry",
+            "an argument is missing or outside the limit that the grant sets for it, a header is one \
+             that no request may carry, or a child's grant cannot be read or wants more calls, \
+             time or memory than its parent has",
             "stay inside the limit, widen it in the grant, or leave the header out",
         ),
         Refusal::NoPlace => advice(
@@ -174,7 +176,10 @@ pub const fn fault(fault: Fault) -> Advice {
         Fault::NotText => advice("the bytes are not UTF-8", "hold the value and pass it whole"),
         Fault::Io => advice("the device failed", "look at the system's own log"),
         Fault::TimedOut => advice("the time allowed ran out", "allow more, or ask for less"),
-        Fault::Closed => advice("the other end is gone", "open it again"),
+        Fault::Closed => advice(
+            "the other end is gone, or the child ended without a report",
+            "open it again; of a child, look at how its own turn ended",
+        ),
         Fault::Reserved => advice("it is one of Synapse's own files", "leave it alone"),
         Fault::CrossDevice => {
             advice("source and destination are not on one mount", "copy it, then delete it")
@@ -192,7 +197,11 @@ pub const fn fault(fault: Fault) -> Advice {
         Fault::JournalFull => {
             advice("what it would displace does not fit the journal", "free the journal")
         }
-        Fault::TooMany => advice("it is more than one call may touch", "do it in parts"),
+        Fault::TooMany => advice(
+            "it is more than one call may touch, or more handles, agents or levels of them than \
+             there may be",
+            "do it in parts; close what is done with",
+        ),
         Fault::NoRecord => advice(
             "the log could not take the record",
             "free space where the log is; the run can go no further",

@@ -12,11 +12,12 @@
 //!
 //! # Reading order
 //! `keys` (what may stand where) and `shape` (whether it does), then what it means:
-//! `paths`, `hosts` with `places`, `tools`, `compartments`; then `advice`, `summary`, `schema`.
+//! `paths`, `hosts` with `places`, `tools`, `compartments`; then `within` (a child's
+//! grant), `advice`, `summary`, `schema`.
 //!
 //! # Not here
-//! Comparing a target with the scope (`synapse_boundary::scope`). Attenuating a
-//! grant for a child. Finding and reading the file (the host).
+//! Comparing a target with the scope (`synapse_boundary::scope`). Finding and
+//! reading the file (the host).
 
 mod advice;
 mod compartments;
@@ -29,6 +30,7 @@ pub(crate) mod schema;
 pub(crate) mod shape;
 mod summary;
 pub(crate) mod tools;
+mod within;
 
 use alloc::format;
 use alloc::string::String;
@@ -71,6 +73,7 @@ pub struct Grant {
     pub memory: usize,
     summary: String,
     warnings: Vec<Notice>,
+    parts: Parts,
 }
 
 impl Grant {
@@ -125,60 +128,102 @@ impl Grant {
 
 fn document(text: &str, manifests: &[Manifest], notes: &mut Notes) -> Grant {
     let Some(document) = shape::document(text, notes) else { return Grant::default() };
-    let sound = shape::check_file(&keys::FILE, &document, notes);
-    // What is not as it should be was noted; the rest is read to find more of it.
-    let part = |name: &str| sound.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
-    let granted = part("primitives").map_or_else(Vec::new, primitives);
-    let denied = part("deny").map(|value| paths::deny(value, notes)).unwrap_or_default();
-    let denied_hosts = part("deny_hosts").map_or_else(Vec::new, |value| hosts::deny(value, notes));
-    let paths = part("paths").map_or_else(Vec::new, |value| paths::read(value, notes));
-    let hosts = part("hosts").map_or_else(Vec::new, |value| hosts::read(value, notes));
-    let tools = part("tools").map_or_else(Vec::new, |value| tools::read(value, manifests, notes));
-    let named =
-        part("compartments").map_or_else(Vec::new, |value| compartments::read(value, notes));
-
+    let parts = Parts::read(&document, manifests, notes);
     if notes.mistakes() > 0 {
         // Held against each other, entries of which some were lost would look wrong.
         return Grant::default();
     }
     let mut known = compartments::Names::default();
-    compartments::name(&named, &mut known, notes);
-    hosts::name(&hosts, &mut known, notes);
-    tools::name(&tools, &mut known, notes);
-
-    let mut scope = Scope::default();
-    paths::compile(&paths, &denied, &mut scope, notes);
-    compartments::compile(&named, &known, &mut scope);
-    hosts::compile(&hosts, denied_hosts, &known, &mut scope, notes);
-    tools::compile(&tools, &known, &mut scope, notes);
-    advice::warn(&granted, &paths, &hosts, &tools, notes);
-
-    let budget = |key: &str, default: u64| {
-        let given = part("budget").and_then(|budget| integer(get(budget, key)?));
-        given.and_then(|given| u64::try_from(given).ok()).unwrap_or(default)
-    };
-    let bits = granted.iter().fold(0, |bits, (_, primitive)| bits | 1 << primitive.id());
-    let summary = summary::summary(bits, &paths, &hosts, &tools);
-    if summary.len() > SUMMARY_MAX {
+    compartments::name(&parts.named, &mut known, notes);
+    hosts::name(&parts.hosts, &mut known, notes);
+    tools::name(&parts.tools, &mut known, notes);
+    let grant = parts.compile(known, notes);
+    let Parts { primitives, paths, hosts, tools, .. } = &grant.parts;
+    advice::warn(primitives, paths, hosts, tools, notes);
+    if grant.summary.len() > SUMMARY_MAX {
         notes.mistake(
             &(0..text.len()),
             "the grant is too long",
             format!(
                 "its entries take {} bytes of a run's first record, and {SUMMARY_MAX} are there",
-                summary.len()
+                grant.summary.len()
             ),
             "grant folders and patterns in place of single files and hosts",
         );
     }
-    Grant {
-        granted: bits,
-        scope,
-        calls: budget("calls", 100_000),
-        seconds: budget("seconds", 300),
-        memory: usize::try_from(budget("memory", 256 << 20)).unwrap_or(usize::MAX),
-        summary,
-        compartments: known.finish(),
-        warnings: Vec::new(),
+    grant
+}
+
+/// What stands in a grant, each part by itself.
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    primitives: Vec<advice::Granted>,
+    denied: paths::Denied,
+    denied_hosts: Vec<places::Pattern>,
+    paths: Vec<paths::Entry>,
+    hosts: Vec<hosts::Entry>,
+    tools: Vec<tools::Entry>,
+    named: Vec<compartments::Entry>,
+    budget: Budget,
+}
+
+/// How much may be used, as far as it is said.
+#[derive(Clone, Copy, Debug, Default)]
+struct Budget {
+    calls: Option<u64>,
+    seconds: Option<u64>,
+    memory: Option<u64>,
+}
+
+impl Parts {
+    /// Reads a document; what is not as it should be is noted, and the rest read to
+    /// find more of it.
+    fn read(document: &Value<'_>, manifests: &[Manifest], notes: &mut Notes) -> Self {
+        let sound = shape::check_file(&keys::FILE, document, notes);
+        let part = |name: &str| sound.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let budget = |key: &str| {
+            let given = part("budget").and_then(|budget| integer(get(budget, key)?));
+            given.and_then(|given| u64::try_from(given).ok())
+        };
+        Self {
+            primitives: part("primitives").map_or_else(Vec::new, primitives),
+            denied: part("deny").map(|value| paths::deny(value, notes)).unwrap_or_default(),
+            denied_hosts: part("deny_hosts").map_or_else(Vec::new, |it| hosts::deny(it, notes)),
+            paths: part("paths").map_or_else(Vec::new, |value| paths::read(value, notes)),
+            hosts: part("hosts").map_or_else(Vec::new, |value| hosts::read(value, notes)),
+            tools: part("tools")
+                .map_or_else(Vec::new, |value| tools::read(value, manifests, notes)),
+            named: part("compartments")
+                .map_or_else(Vec::new, |value| compartments::read(value, notes)),
+            budget: Budget {
+                calls: budget("calls"),
+                seconds: budget("seconds"),
+                memory: budget("memory"),
+            },
+        }
+    }
+
+    /// Makes a grant of it, with compartments by these names.
+    fn compile(self, known: compartments::Names, notes: &mut Notes) -> Grant {
+        let Self { denied, denied_hosts, paths, hosts, tools, named, .. } = &self;
+        let mut scope = Scope::default();
+        paths::compile(paths, denied, &mut scope, notes);
+        compartments::compile(named, &known, &mut scope);
+        hosts::compile(hosts, denied_hosts.clone(), &known, &mut scope, notes);
+        tools::compile(tools, &known, &mut scope, notes);
+        let bits = self.primitives.iter().fold(0, |bits, (_, granted)| bits | 1 << granted.id());
+        let Budget { calls, seconds, memory } = self.budget;
+        Grant {
+            granted: bits,
+            scope,
+            calls: calls.unwrap_or(100_000),
+            seconds: seconds.unwrap_or(300),
+            memory: usize::try_from(memory.unwrap_or(256 << 20)).unwrap_or(usize::MAX),
+            summary: summary::summary(bits, paths, hosts, tools),
+            compartments: known.finish(),
+            warnings: Vec::new(),
+            parts: self,
+        }
     }
 }
 

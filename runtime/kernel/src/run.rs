@@ -12,6 +12,7 @@
 //! Where an agent, its grant and its folders come from, and who is told (a board).
 
 use alloc::borrow::ToOwned as _;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{FromUtf8Error, String};
 use alloc::sync::Arc;
@@ -29,12 +30,13 @@ use synapse_primitives::Platform;
 use synapse_primitives::execute::escape;
 
 use crate::confirm::Confirm;
+use crate::crew::Staff;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
 use crate::held::Value;
 use crate::names::{ENTRIES, NameIndex};
 use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
-use crate::session::{Author, Message, Session, input, mark};
+use crate::session::{Author, Message, Session, mark};
 use crate::task::{Parts, SharedLog, Task, Watch};
 use crate::written::Written;
 
@@ -151,17 +153,11 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             cancel,
         } = order;
         let mut log = Log::begin(sink, id)?;
-        let about =
-            about(line, session.from.as_deref(), &grant, approval.as_ref(), written.as_ref());
-        note(&mut log, &*platform, Kind::TaskStart, PROMPT, (0, Some(&about)))?;
+        let from = session.from.as_deref();
+        let about = about((Some(line), None), from, &grant, approval.as_ref(), written.as_ref());
+        note(&mut log, &*platform, &Note::of(Kind::TaskStart, PROMPT).saying(&about))?;
         let log = Arc::new(Mutex::new(log));
-        let limits = TurnLimits {
-            memory_bytes: grant.memory.min(room.memory),
-            deadline: Duration::from_secs(grant.seconds),
-            sentence_bytes: limits::SENTENCE,
-            answer_bytes: limits::ANSWER,
-            ..TurnLimits::default()
-        };
+        let limits = bounds(&grant, room.memory);
         let task = Task::new(Parts {
             run: id,
             id: 0,
@@ -197,6 +193,12 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         Self { task: self.task.confirmed_by(human), ..self }
     }
 
+    /// As [`Task::staffed`].
+    #[must_use]
+    pub fn staffed(self, staff: Staff<P, S>) -> Self {
+        Self { task: self.task.staffed(staff), ..self }
+    }
+
     /// Gives the next turn its line, which the human typed.
     pub fn next(&mut self, line: &str) {
         self.line = Some(line.to_owned());
@@ -212,15 +214,13 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         self.task.know(NameIndex::walk(&*self.platform, &self.grant.scope, ENTRIES).await);
         let Ok(input) = self.start() else { return (self, Err(NoAnswer::Unrecorded)) };
         let held = self.task.values().len();
-        let (task, ended) = engine.turn(program, self.task, &input, self.limits).await;
+        let crew = self.task.crew();
+        let turn = Box::pin(engine.turn(program, self.task, &input, self.limits));
+        let (task, ended) = crew.beside(turn).await;
         self.task = task;
-        self.task.end_turn(ended.as_ref().map(|_| ()).map_err(|ended| *ended));
-        // What a guest says of itself is no code of the kernel's.
-        self.end = match ended {
-            Ok(_) => (0, None),
-            Err(Ended::Code(number)) => (GAVE_UP, Some(format!("{{\"guest\":{number}}}"))),
-            Err(_) => (BROKE, None),
-        };
+        let end = ended.as_ref().map(|_| ()).map_err(|ended| *ended);
+        self.task.end_turn(end);
+        self.end = ending(end);
         for number in (1..).take(self.task.values().len()).skip(held) {
             self.messages.push(Message::held(Author::World, number));
         }
@@ -247,7 +247,9 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
 
     /// Ends the log; the last turn's answer stands if the log took its end.
     #[must_use]
-    pub fn end(self, answer: Result<Vec<u8>, NoAnswer>) -> Finished<S> {
+    pub fn end(mut self, answer: Result<Vec<u8>, NoAnswer>) -> Finished<S> {
+        // Its children end before it does.
+        self.task.let_go();
         let noted = self.note_end(Kind::RunEnd);
         let answer = noted.map_err(|_| NoAnswer::Unrecorded).and(answer);
         Finished { answer, log: self.log }
@@ -266,8 +268,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             Some(_) => mark(&self.messages, PROMPT),
             None => self.task.mark(),
         };
-        let about = (0, text.as_deref());
-        let start = note(&mut self.log.lock(), &*self.platform, Kind::TurnStart, label, about)?;
+        let start = Note { text: text.as_deref(), ..Note::of(Kind::TurnStart, label) };
+        let start = note(&mut self.log.lock(), &*self.platform, &start)?;
         self.turns = self.turns.saturating_add(1);
         if let Some(line) = line {
             let typed = Label { origin: Origin::record(start), ..PROMPT };
@@ -276,10 +278,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         }
         let written = self.written.take();
         let warrants = written.map(|written| self.task.endow(&written)).transpose()?;
-        let (values, calls) = (self.task.values(), self.task.calls_left());
         let warrants = warrants.unwrap_or_default();
-        let input = input(&self.texts, &self.messages, values, &self.grant, calls, &warrants);
-        Ok(input.into_bytes())
+        Ok(self.task.input(&self.texts, &self.messages, &warrants).into_bytes())
     }
 
     /// Puts an answer into the session, with the mark that it was given under. One
@@ -309,9 +309,9 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     }
 
     fn note_end(&self, kind: Kind) -> Result<u64, SinkFailed> {
-        let (code, said) = &self.end;
-        let said = (*code, said.as_deref());
-        note(&mut self.log.lock(), &*self.platform, kind, self.task.mark(), said)
+        let (code, text) = (self.end.0, self.end.1.as_deref());
+        let end = Note { code, text, ..Note::of(kind, self.task.mark()) };
+        note(&mut self.log.lock(), &*self.platform, &end)
     }
 }
 
@@ -321,7 +321,7 @@ const PROMPT: Label = Label::new(Integrity::User, Secrecy::PROMPT, Origin::NONE)
 /// The code of an end where the guest answered with a code of its own.
 const GAVE_UP: u16 = u16::MAX - 1;
 /// The code of an end that the guest did not choose.
-const BROKE: u16 = u16::MAX;
+pub(crate) const BROKE: u16 = u16::MAX;
 
 /// A run after its end.
 #[derive(Debug)]
@@ -354,30 +354,73 @@ impl fmt::Display for NoAnswer {
 
 impl Error for NoAnswer {}
 
-fn note<S: Sink>(
+/// A record of a task that decides nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Note<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) task: u64,
+    pub(crate) label: Label,
+    pub(crate) cause: Option<u64>,
+    pub(crate) code: u16,
+    pub(crate) text: Option<&'a str>,
+}
+
+impl<'a> Note<'a> {
+    /// One of the run's own task.
+    pub(crate) const fn of(kind: Kind, label: Label) -> Self {
+        Self { kind, task: 0, label, cause: None, code: 0, text: None }
+    }
+
+    pub(crate) const fn saying(self, text: &'a str) -> Self {
+        Self { text: Some(text), ..self }
+    }
+}
+
+pub(crate) fn note<S: Sink>(
     log: &mut Log<S>,
     platform: &impl Platform,
-    kind: Kind,
-    label: Label,
-    (code, text): (u16, Option<&str>),
+    note: &Note<'_>,
 ) -> Result<u64, SinkFailed> {
+    let Note { kind, task, label, cause, code, text } = *note;
     let event = Event {
         kind,
-        task: 0,
+        task,
         primitive: None,
         code,
         label,
-        cause: None,
+        cause,
         tail: text.map(|text| (tag::TEXT, text.as_bytes())),
         durability: Durability::Written,
     };
     log.note(&event, platform.now_ms())
 }
 
+/// The bounds of a turn under a grant.
+pub(crate) fn bounds(grant: &Grant, memory: usize) -> TurnLimits {
+    TurnLimits {
+        memory_bytes: grant.memory.min(memory),
+        deadline: Duration::from_secs(grant.seconds),
+        sentence_bytes: limits::SENTENCE,
+        answer_bytes: limits::ANSWER,
+        ..TurnLimits::default()
+    }
+}
+
+/// How a turn ended, for the record of that. What a guest says of itself is no code
+/// of the kernel's.
+pub(crate) fn ending(end: Result<(), Ended>) -> (u16, Option<String>) {
+    match end {
+        Ok(()) => (0, None),
+        Err(Ended::Code(number)) => (GAVE_UP, Some(format!("{{\"guest\":{number}}}"))),
+        Err(_) => (BROKE, None),
+    }
+}
+
 /// What the start record says of the task: its line, cut, its grant with what that is
-/// bounded by, the run that it goes on from, and the warrants that were written.
-fn about(
-    line: &str,
+/// bounded by, the run that it goes on from, of a child its parent and its package, and
+/// the warrants that were written.
+pub(crate) fn about(
+    (line, parent): (Option<&str>, Option<(u64, &str)>),
     from: Option<&str>,
     grant: &Grant,
     approval: Option<&Approval>,
@@ -390,8 +433,10 @@ fn about(
         format!("\"approval\":{{{}\"approved\":{approved}}},", texts.concat())
     });
     let from = from.map(|from| format!("\"from\":\"{}\",", cut(from, NAME)));
-    let (approval, from) = (approval.unwrap_or_default(), from.unwrap_or_default());
-    let (grant, line) = (grant.summary(), cut(line, LINE));
+    let parent = parent.map(|(task, package)| {
+        format!(",\"package\":\"{}\",\"parent\":{task}", cut(package, NAME))
+    });
+    let line = line.map(|line| format!(",\"task\":\"{}\"", cut(line, LINE)));
     let written = written.map(|written| {
         let digest = written.digest.iter().fold(String::new(), |mut text, byte| {
             text.push_str(&format!("{byte:02x}"));
@@ -400,8 +445,9 @@ fn about(
         let (file, lines) = (cut(&written.file, FILE), written.len());
         format!(",\"warrants\":{{\"file\":\"{file}\",\"sha256\":\"{digest}\",\"lines\":{lines}}}")
     });
-    let written = written.unwrap_or_default();
-    format!("{{{approval}{from}\"grant\":{grant},\"task\":\"{line}\"{written}}}")
+    let [approval, from, parent, line, written] =
+        [approval, from, parent, line, written].map(Option::unwrap_or_default);
+    format!("{{{approval}{from}\"grant\":{}{parent}{line}{written}}}", grant.summary())
 }
 
 /// So much of a line as a record keeps, escaped.
@@ -419,7 +465,8 @@ const NAME: usize = 72;
 /// Characters that it keeps of the name of a file of warrants.
 const FILE: usize = 200;
 
-// A character takes six bytes at most, the record's own fields and keys less than 512.
+// A character takes six bytes at most, the record's own fields and keys less than 512. What
+// has a parent goes on from no run, and has no file.
 const _: () = assert!(SUMMARY_MAX + 6 * (LINE + FILE + 5 * NAME) + 512 <= limits::RECORD);
 
 #[cfg(test)]
@@ -434,7 +481,7 @@ mod tests {
     #[test]
     fn start_record_keeps_the_line_cut_and_the_run_before() {
         let grant = Grant::parse(GRANT).unwrap();
-        let about = about(&"é".repeat(2000), Some("before"), &grant, None, None);
+        let about = about((Some(&"é".repeat(2000)), None), Some("before"), &grant, None, None);
         assert!(about.starts_with("{\"from\":\"before\",\"grant\":{"));
         assert!(about.ends_with(&format!(",\"task\":\"{}\"}}", "é".repeat(1000))));
     }

@@ -55,6 +55,8 @@ pub enum Author {
     Human,
     /// An agent's answer.
     Agent,
+    /// A child's task.
+    Parent,
     /// A reply that is held.
     World,
 }
@@ -66,6 +68,7 @@ impl Author {
         match self {
             Self::Human => turn::HUMAN,
             Self::Agent => turn::AGENT,
+            Self::Parent => turn::PARENT,
             Self::World => turn::WORLD,
         }
     }
@@ -138,9 +141,9 @@ pub(crate) fn input(
     texts: &[String],
     messages: &[Message],
     values: &[Value],
-    grant: &Grant,
-    calls: u64,
+    handles: impl Iterator<Item = (u64, &'static str)>,
     warrants: &[String],
+    (grant, calls): (&Grant, u64),
 ) -> String {
     let (mut room, mut shown) = (SHOWN, Vec::new());
     for message in messages.iter().rev() {
@@ -155,10 +158,13 @@ pub(crate) fn input(
     }
     let package = texts.iter().map(|text| said(turn::PACKAGE, text));
     let messages: Vec<String> = package.chain(shown.into_iter().rev()).collect();
+    let handle = |(number, kind)| format!("{{\"n\":{number},\"kind\":\"{kind}\"}}");
+    let handles: Vec<String> = handles.map(handle).collect();
     format!(
-        "{{\"v\":{},\"messages\":[{}],\"handles\":[],\"warrants\":[{}],\"grant\":{},\"budget\":{{\"calls\":{calls}}}}}",
+        "{{\"v\":{},\"messages\":[{}],\"handles\":[{}],\"warrants\":[{}],\"grant\":{},\"budget\":{{\"calls\":{calls}}}}}",
         turn::VERSION,
         messages.join(","),
+        handles.join(","),
         warrants.join(","),
         grant.summary(),
     )
@@ -177,6 +183,7 @@ const SHOWN: usize = 1 << 20;
 #[cfg(test)]
 mod tests {
     use alloc::string::{String, ToString};
+    use core::iter::empty;
 
     use synapse_boundary::{Integrity, Label, Labelled, Origin, Secrecy};
 
@@ -195,10 +202,17 @@ mod tests {
         let grant = Grant::parse(GRANT).unwrap();
         let messages = [typed("say \"a\\b\"\n"), Message::held(Author::Agent, 3)];
         assert_eq!(
-            input(&["be brief".to_string()], &messages, &[], &grant, 7, &[]),
+            input(
+                &["be brief".to_string()],
+                &messages,
+                &[],
+                [(3, "channel"), (4, "agent")].into_iter(),
+                &[],
+                (&grant, 7)
+            ),
             "{\"v\":1,\"messages\":[{\"from\":\"package\",\"text\":\"be brief\"},{\"from\":\"human\",\"text\":\"say \\\"a\\\\b\\\"\\n\"},\
              {\"from\":\"agent\",\"value\":3,\"record\":0}],\
-             \"handles\":[],\"warrants\":[],\
+             \"handles\":[{\"n\":3,\"kind\":\"channel\"},{\"n\":4,\"kind\":\"agent\"}],\"warrants\":[],\
              \"grant\":{\"primitives\":[\"clock_read\"],\"paths\":[],\"hosts\":[],\"tools\":[]},\"budget\":{\"calls\":7}}"
         );
     }
@@ -215,10 +229,10 @@ mod tests {
         let label = Label::new(Integrity::User, Secrecy::FILES, Origin::NONE);
         let long = Labelled::new("x".repeat(SHOWN), label);
         let messages = [Message::clear(Author::Agent, long).unwrap(), typed("go on")];
-        assert!(input(&[], &messages, &[], &grant, 7, &[]).len() < 400);
+        assert!(input(&[], &messages, &[], empty(), &[], (&grant, 7)).len() < 400);
         assert_eq!(mark(&messages, Label::SYSTEM).secrecy, Secrecy::PROMPT.join(Secrecy::FILES));
         // Its own line is shown, however long it is.
         let line = typed(&"y".repeat(SHOWN));
-        assert!(input(&[], &[line], &[], &grant, 7, &[]).len() > SHOWN);
+        assert!(input(&[], &[line], &[], empty(), &[], (&grant, 7)).len() > SHOWN);
     }
 }

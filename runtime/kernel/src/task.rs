@@ -14,11 +14,11 @@ use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use spin::Mutex;
-use synapse_abi::code::Fault;
+use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::limits::ANSWER;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_abi::reply::{self, Form};
@@ -27,23 +27,30 @@ use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::{
     Decided, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened, Request,
-    Table, TurnEnd, Verdict, Warrants, commit, decide,
+    TurnEnd, Verdict, Warrants, commit, decide,
 };
 use synapse_primitives::rest::Creator;
 use synapse_primitives::{Caller, Executed, Platform, execute, most};
 
+use crate::channel::{Pantry, Risen};
 use crate::confirm::{Asker, Confirm, Scene};
+use crate::crew::{Crew, Staff};
 use crate::engine::{self, Door, Ended};
 use crate::grant::Grant;
 use crate::held::{About, Source, Value};
+use crate::holding::{Holding, Seat};
 use crate::names::{NameIndex, Renaming};
 use crate::record::{Durability, Event, Kind, Log, Sink, is_held, tag};
+use crate::session::{Message, input};
 use crate::sources::stands;
 use crate::written::Written;
 
 /// Bytes that the held values of one task may take together, where a board has
 /// no reason for less.
 pub const HELD_BYTES: usize = 64 << 20;
+
+/// What waits in channels and reports has this part of that.
+const QUEUED: usize = 4;
 
 /// Refusals for a spent budget before the turn is ended.
 const OVERDRAFT: u32 = 100;
@@ -79,9 +86,8 @@ pub type Watch = Arc<dyn Fn(&Crossing<'_>) + Send + Sync>;
 pub struct Task<P, S> {
     id: u64,
     mark: Mark,
-    table: Table,
+    holding: Holding<P, S>,
     grant: Arc<Grant>,
-    calls_left: u64,
     overdrawn: u32,
     stores: Stores<P>,
     warrants: Warrants,
@@ -133,34 +139,95 @@ impl<P, S> core::fmt::Debug for Parts<P, S> {
     }
 }
 
-impl<P: Platform, S: Sink> Task<P, S> {
+impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
     /// Starts a task.
     #[must_use]
     pub fn new(parts: Parts<P, S>) -> Self {
-        let calls_left = parts.grant.calls;
+        let Parts { run, id, mark, lines, grant, journal_room, held_room, .. } = parts;
+        let crew = Crew::new(
+            (run, id),
+            (parts.platform, parts.log),
+            (parts.watch, parts.cancel),
+            (journal_room, Pantry::new(held_room / QUEUED)),
+        );
+        let seat = Seat {
+            task: id,
+            depth: 0,
+            calls: Arc::new(AtomicU64::new(grant.calls)),
+            grant,
+            held_room,
+            risen: Risen::new(mark),
+            post: None,
+        };
+        Self { lines, ..Self::seated(Arc::new(crew), mark, seat) }
+    }
+
+    /// A task at its place in a crew.
+    pub(crate) fn seated(crew: Arc<Crew<P, S>>, mark: Label, seat: Seat) -> Self {
         Self {
-            id: parts.id,
-            mark: Mark::new(parts.mark),
-            table: Table::new(parts.grant.granted),
-            grant: parts.grant,
-            calls_left,
+            id: seat.task,
+            mark: Mark::new(mark),
+            grant: Arc::clone(&seat.grant),
             overdrawn: 0,
             stores: Stores {
                 values: Vec::new(),
                 bytes: 0,
-                held_room: parts.held_room,
-                journal_room: parts.journal_room,
+                held_room: seat.held_room,
+                journal_room: Arc::clone(&crew.journal_room),
                 names: NameIndex::default(),
-                creator: Creator { run: parts.run, task: parts.id },
-                platform: parts.platform,
+                creator: Creator { run: crew.run, task: seat.task },
+                platform: Arc::clone(&crew.platform),
+                grant: Arc::clone(&seat.grant),
+                calls: Arc::clone(&seat.calls),
             },
             warrants: Warrants::default(),
-            lines: parts.lines,
-            log: parts.log,
-            watch: parts.watch,
-            cancel: parts.cancel,
+            lines: Vec::new(),
+            log: Arc::clone(&crew.log),
+            watch: Arc::clone(&crew.watch),
+            cancel: Arc::clone(&crew.cancel),
             asker: Asker::default(),
+            holding: Holding::new(seat.grant.granted, crew, seat),
         }
+    }
+
+    /// Lets it have children, of what a board knows by names. It is for a run's own
+    /// task that has called nothing yet.
+    #[must_use]
+    pub fn staffed(mut self, staff: Staff<P, S>) -> Self {
+        if let Some(crew) = Arc::get_mut(&mut self.holding.crew) {
+            crew.staff = Some(staff);
+        }
+        self
+    }
+
+    /// The tasks that it goes on beside.
+    pub(crate) fn crew(&self) -> Arc<Crew<P, S>> {
+        Arc::clone(&self.holding.crew)
+    }
+
+    /// Closes all that it holds.
+    pub(crate) fn let_go(&mut self) {
+        self.holding.clear();
+    }
+
+    /// What a turn of it starts with.
+    pub(crate) fn input(
+        &mut self,
+        texts: &[String],
+        messages: &[Message],
+        warrants: &[String],
+    ) -> String {
+        self.holding.collect();
+        let handles = self.holding.listed();
+        let bounds = (&*self.grant, self.calls_left());
+        input(texts, messages, &self.stores.values, handles, warrants, bounds)
+    }
+
+    /// Keeps what a parent says, where it may not stand in the clear; its number.
+    pub(crate) fn keep_task(&mut self, task: Labelled<Vec<u8>>, record: u64) -> Result<u64, Fault> {
+        let digest = Sha256::digest(task.value()).into();
+        let about = About { primitive: None, record, source: None, room: task.value().len() };
+        self.stores.keep(Value::new(task.map(Label::SYSTEM, Ok), digest, about))
     }
 
     /// Asks this human about what only they can allow; by default nobody is
@@ -188,8 +255,8 @@ impl<P: Platform, S: Sink> Task<P, S> {
 
     /// Calls that are left.
     #[must_use]
-    pub const fn calls_left(&self) -> u64 {
-        self.calls_left
+    pub fn calls_left(&self) -> u64 {
+        self.stores.calls.load(Ordering::Relaxed)
     }
 
     /// Begins another turn, from a line that the human typed, with the label of all
@@ -199,7 +266,8 @@ impl<P: Platform, S: Sink> Task<P, S> {
         self.warrants.end_turn(TurnEnd::Final);
         self.lines.push(line);
         self.mark = Mark::new(mark);
-        self.calls_left = self.grant.calls;
+        self.holding.seat.risen.rise(mark);
+        self.stores.calls.store(self.grant.calls, Ordering::Relaxed);
         self.overdrawn = 0;
         self.asker.next_turn();
     }
@@ -215,9 +283,9 @@ impl<P: Platform, S: Sink> Task<P, S> {
             let request = Request {
                 task: self.id,
                 mark: &self.mark,
-                table: &self.table,
+                table: &self.holding.table,
                 scope: &self.grant.scope,
-                calls_left: self.calls_left,
+                calls_left: self.calls_left(),
                 warrants: &self.warrants,
                 lines: &lines,
             };
@@ -288,12 +356,14 @@ impl<P: Platform, S: Sink> Task<P, S> {
     }
 
     async fn cross(&mut self, sentence: &[u8]) -> Result<engine::Reply, u16> {
+        self.holding.collect();
+        let calls_left = self.calls_left();
         let request = Request {
             task: self.id,
             mark: &self.mark,
-            table: &self.table,
+            table: &self.holding.table,
             scope: &self.grant.scope,
-            calls_left: self.calls_left,
+            calls_left,
             warrants: &self.warrants,
             lines: &self.lines,
         };
@@ -307,10 +377,14 @@ impl<P: Platform, S: Sink> Task<P, S> {
             }
         };
         let seen = Seen::of(&verdict, sentence);
-        if self.calls_left == 0 {
+        if calls_left == 0 {
             self.overdrawn = self.overdrawn.saturating_add(1);
         }
-        self.calls_left = self.calls_left.saturating_sub(1);
+        self.stores.calls.store(calls_left.saturating_sub(1), Ordering::Relaxed);
+        // What is granted before anything else was asked stands in a child's input.
+        if seen.primitive != Some(Primitive::ChannelGrant) {
+            self.holding.begin();
+        }
         let now = self.stores.platform.now_ms();
         // The lock is free again before anything else is recorded.
         let opened = commit(verdict, &mut *self.log.lock(), &mut self.warrants, &self.stores, now);
@@ -333,12 +407,16 @@ impl<P: Platform, S: Sink> Task<P, S> {
         let source = hold.then(|| Source::of(&authorized)).flatten();
         let (creator, compartments) = (self.stores.creator, &*self.grant.compartments);
         let caller = Caller { creator, compartments };
-        let executed = execute(authorized, &*self.stores.platform, &self.stores, caller).await;
+        let (stores, hands) = (&self.stores, &mut self.holding);
+        let executed = execute(authorized, &*stores.platform, stores, caller, hands).await;
         self.mark.absorb(learned);
         let digest = hold.then(|| digest(&executed));
         self.outcome(record, primitive, digest, &executed)?;
         if let Ok(done) = executed.value() {
-            self.stores.journal_room = self.stores.journal_room.saturating_sub(done.displaced);
+            let less = |room: u64| Some(room.saturating_sub(done.displaced));
+            let room = &self.stores.journal_room;
+            // There is always something, so that it cannot fail.
+            let _ = room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
             if let Some(renaming) = renaming {
                 self.stores.names.apply(renaming);
             }
@@ -423,7 +501,9 @@ impl<P: Platform, S: Sink> Task<P, S> {
 
 impl<P: Platform + 'static, S: Sink + 'static> Door for Task<P, S> {
     async fn submit(&mut self, sentence: &[u8]) -> Result<engine::Reply, u32> {
-        self.cross(sentence).await.map_err(u32::from)
+        let answer = self.cross(sentence).await;
+        self.holding.seat.risen.rise(self.mark.label());
+        answer.map_err(u32::from)
     }
 
     fn cancelled(&self) -> bool {
@@ -464,10 +544,13 @@ struct Stores<P> {
     values: Vec<Value>,
     bytes: usize,
     held_room: usize,
-    journal_room: u64,
+    journal_room: Arc<AtomicU64>,
     names: NameIndex,
     creator: Creator,
     platform: Arc<P>,
+    grant: Arc<Grant>,
+    /// Calls that are left.
+    calls: Arc<AtomicU64>,
 }
 
 impl<P> Stores<P> {
@@ -528,7 +611,13 @@ impl<P: Platform> Facts for Stores<P> {
     }
 
     fn journal_room(&self) -> u64 {
-        self.journal_room
+        self.journal_room.load(Ordering::Relaxed)
+    }
+
+    fn attenuates(&self, grant: &str) -> Result<(), Refusal> {
+        // The call itself is one of those that are left.
+        let left = self.calls.load(Ordering::Relaxed).saturating_sub(1);
+        self.grant.child(grant, left, None).map(drop)
     }
 
     fn is_own_creation(&self, path: &NormalPath<'_>) -> bool {

@@ -11,6 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod agents;
 mod boot;
 mod confirm;
 mod counts;

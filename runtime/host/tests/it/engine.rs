@@ -17,14 +17,18 @@ use tokio::time::{sleep, timeout};
 
 /// An engine that a test runs under.
 pub(crate) trait Under: Engine<Program: 'static> + Sized + 'static {
-    fn shared() -> &'static Self;
+    fn whole() -> &'static Arc<Self>;
     /// One with little room.
     fn small() -> Self;
+
+    fn shared() -> &'static Self {
+        Self::whole()
+    }
 }
 
 impl Under for Wasmtime {
-    fn shared() -> &'static Self {
-        static ENGINE: LazyLock<Wasmtime> = LazyLock::new(|| Wasmtime::new().unwrap());
+    fn whole() -> &'static Arc<Self> {
+        static ENGINE: LazyLock<Arc<Wasmtime>> = LazyLock::new(|| Wasmtime::new().unwrap().into());
         &ENGINE
     }
 
@@ -34,8 +38,8 @@ impl Under for Wasmtime {
 }
 
 impl Under for Interpreter {
-    fn shared() -> &'static Self {
-        static ENGINE: LazyLock<Interpreter> = LazyLock::new(interpreter);
+    fn whole() -> &'static Arc<Self> {
+        static ENGINE: LazyLock<Arc<Interpreter>> = LazyLock::new(|| interpreter().into());
         &ENGINE
     }
 

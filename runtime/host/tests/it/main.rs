@@ -1,6 +1,7 @@
 //! The host's integration tests, one binary.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agents;
 mod alike;
 mod console;
 mod engine;

@@ -110,7 +110,7 @@ fn needs_of(primitive: Primitive) -> impl Iterator<Item = Need> {
         Primitive::NetListen => Some(Need::Method(Method::Listen)),
         Primitive::ToolUse => Some(Need::Effect(Kind::Use)),
         Primitive::ToolCommit => Some(Need::Effect(Kind::Commit)),
-        Primitive::ModelGenerate | Primitive::AgentSpawn => Some(Need::Nobody),
+        Primitive::ModelGenerate => Some(Need::Nobody),
         _ => None,
     };
     let rights = primitive.row().arguments.iter().map(|argument| argument.needs);

@@ -24,11 +24,11 @@ use super::shape::{Value, items, named, text};
 const BUILT_IN: [(&str, Secrecy); 2] = [("prompt", Secrecy::PROMPT), ("files", Secrecy::FILES)];
 
 /// A named compartment.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
-    name: String,
+    pub(super) name: String,
     at: Range<usize>,
-    patterns: Vec<Pattern>,
+    pub(super) patterns: Vec<Pattern>,
 }
 
 /// Reads `[compartments]`.
@@ -82,6 +82,11 @@ pub(super) fn compile(entries: &[Entry], names: &Names, scope: &mut Scope) {
 pub(super) struct Names(Vec<String>);
 
 impl Names {
+    /// Those of a grant, by the same bits.
+    pub(super) fn of(names: &[String]) -> Self {
+        Self(names.to_vec())
+    }
+
     /// Adds a name unless it is there.
     pub(super) fn add(&mut self, at: &Range<usize>, name: &str, notes: &mut Notes) {
         if self.0.iter().any(|known| known == name) {
@@ -134,7 +139,7 @@ impl Names {
 }
 
 /// The compartments that a `clear` names, and where.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Clear(Vec<(Range<usize>, String)>);
 
 impl Clear {
@@ -145,6 +150,20 @@ impl Clear {
             Some(value) => items(value).iter().map(named).collect(),
             None => [(0..0, "prompt".to_owned())].into(),
         })
+    }
+
+    /// Whether another names all of them.
+    pub(super) fn is_within(&self, other: &Self) -> bool {
+        self.names().all(|name| other.names().any(|known| known == name))
+    }
+
+    /// Those that both name.
+    pub(super) fn meet(&self, other: &Self) -> Self {
+        self.filter(|name| other.names().any(|known| known == name))
+    }
+
+    pub(super) fn filter(&self, keep: impl Fn(&str) -> bool) -> Self {
+        Self(self.0.iter().filter(|(_, name)| keep(name)).cloned().collect())
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {

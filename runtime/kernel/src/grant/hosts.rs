@@ -30,7 +30,7 @@ pub(super) const METHODS: [(&str, Method); 3] =
 const ENTRIES: usize = 64;
 
 /// A `[[hosts]]` entry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) pattern: Pattern,
     pub(super) methods: Vec<(Range<usize>, Method)>,
@@ -237,6 +237,37 @@ fn warn_redundant(entries: &[(&Entry, Terms)], notes: &mut Notes) {
 }
 
 impl Entry {
+    /// Whether one entry allows all that it asks for.
+    pub(super) fn is_within(&self, entries: &[Self]) -> bool {
+        entries.iter().any(|entry| entry.includes(self) && self.clear.is_within(&entry.clear))
+    }
+
+    /// What both allow, where that is easy to say; what comes from there stays with
+    /// this entry's compartment.
+    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+        let pattern = if self.pattern.covers(&other.pattern) {
+            &other.pattern
+        } else {
+            other.pattern.covers(&self.pattern).then_some(&self.pattern)?
+        };
+        let given = |(_, method): &&(Range<usize>, Method)| {
+            other.methods.iter().any(|(_, other)| other == method)
+        };
+        let methods: Vec<_> = self.methods.iter().filter(given).cloned().collect();
+        let ports: Vec<_> = pairs(&self.ports, &other.ports, |a, b| {
+            let (first, last) = (*a.start().max(b.start()), *a.end().min(b.end()));
+            (first <= last).then_some(first..=last)
+        });
+        let paths: Vec<_> = pairs(&self.paths, &other.paths, |a, b| {
+            if is_below(a, b) { Some(b.clone()) } else { is_below(b, a).then(|| a.clone()) }
+        });
+        if methods.is_empty() || ports.is_empty() || paths.is_empty() {
+            return None;
+        }
+        let (clear, own) = (self.clear.meet(&other.clear), self.own.clone());
+        Some(Self { pattern: pattern.clone(), methods, ports, paths, clear, own })
+    }
+
     /// Whether this one covers each call that the other does.
     fn includes(&self, other: &Self) -> bool {
         let method = |(_, method): &(_, Method)| self.methods.iter().any(|(_, m)| m == method);
@@ -244,16 +275,20 @@ impl Entry {
             let mut all = self.ports.iter();
             all.any(|mine| mine.contains(ports.start()) && mine.contains(ports.end()))
         };
-        let path = |path: &String| {
-            self.paths.iter().any(|prefix| {
-                let rest = path.strip_prefix(&**prefix);
-                let whole = |rest: &str| rest.is_empty() || rest.starts_with('/');
-                rest.is_some_and(|rest| prefix.ends_with('/') || whole(rest))
-            })
-        };
+        let path = |path: &String| self.paths.iter().any(|prefix| is_below(prefix, path));
         self.pattern.covers(&other.pattern)
             && other.methods.iter().all(method)
             && other.ports.iter().all(ports)
             && other.paths.iter().all(path)
     }
+}
+
+/// Whether a URL path is another or stands below it, by whole segments.
+fn is_below(prefix: &str, path: &str) -> bool {
+    let whole = |rest: &str| rest.is_empty() || rest.starts_with('/') || prefix.ends_with('/');
+    path.strip_prefix(prefix).is_some_and(whole)
+}
+
+fn pairs<T>(own: &[T], other: &[T], meet: impl Fn(&T, &T) -> Option<T>) -> Vec<T> {
+    own.iter().flat_map(|a| other.iter().filter_map(|b| meet(a, b)).collect::<Vec<_>>()).collect()
 }

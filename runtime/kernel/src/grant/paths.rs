@@ -27,9 +27,9 @@ pub(super) const RIGHTS: [(&str, Rights); 4] = [
 ];
 
 /// A `[[paths]]` entry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
-    pattern: Pattern,
+    pub(super) pattern: Pattern,
     pub(super) text: String,
     at: Range<usize>,
     pub(super) rights: Rights,
@@ -38,7 +38,7 @@ pub(super) struct Entry {
 }
 
 /// What `deny` closes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Denied {
     patterns: Vec<Pattern>,
     /// Folded: paths that are closed with all below, and with `/*` those below
@@ -50,13 +50,21 @@ pub(super) struct Denied {
 
 impl Denied {
     /// Whether the pattern closes something that its like did not.
-    fn add(&mut self, pattern: Pattern) -> bool {
+    pub(super) fn add(&mut self, pattern: Pattern) -> bool {
         let mut path = folded(&pattern);
         if pattern.reach() == Reach::Children {
             path.push_str("/*");
         }
         self.patterns.push(pattern);
         self.paths.insert(path)
+    }
+
+    /// Closes what the other closes, too.
+    pub(super) fn join(&mut self, other: &Self) {
+        for pattern in &other.patterns {
+            self.add(pattern.clone());
+        }
+        self.names.extend(other.names.iter().cloned());
     }
 
     /// Whether no path that the pattern matches is open.
@@ -123,6 +131,43 @@ fn warn_redundant(entries: &[Entry], notes: &mut Notes) {
                 "remove one, or narrow the other",
             );
         }
+    }
+}
+
+/// Whether a pattern is sure to match all that another does.
+fn covers(wide: &Pattern, narrow: &Pattern) -> bool {
+    let (above_all, path) = (wide.path().as_str(), narrow.path().as_str());
+    match (wide.reach(), narrow.reach()) {
+        (Reach::Exact, reach) => reach == Reach::Exact && above_all == path,
+        (Reach::Children, Reach::Exact) => {
+            let folder = above(path).map(|folder| if folder.is_empty() { "/" } else { folder });
+            path != "/" && folder == Some(above_all)
+        }
+        (Reach::Children, reach) => reach == Reach::Children && above_all == path,
+        (Reach::Subtree, _) => path.strip_prefix(above_all).is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with('/') || above_all.ends_with('/')
+        }),
+    }
+}
+
+impl Entry {
+    /// Whether all that it matches has the rights by these entries.
+    pub(super) fn is_within(&self, entries: &[Self]) -> bool {
+        let around = entries.iter().filter(|entry| covers(&entry.pattern, &self.pattern));
+        around.fold(Rights::NONE, |all, entry| all.and(entry.rights)).cover(self.rights)
+    }
+
+    /// What both allow, where that is easy to say.
+    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+        let narrow = if covers(&self.pattern, &other.pattern) {
+            other
+        } else {
+            covers(&other.pattern, &self.pattern).then_some(self)?
+        };
+        let both = RIGHTS.iter().map(|(_, right)| *right);
+        let both = both.filter(|right| self.rights.cover(*right) && other.rights.cover(*right));
+        let rights = both.fold(Rights::NONE, Rights::and);
+        (rights != Rights::NONE).then(|| Self { rights, words: Vec::new(), ..narrow.clone() })
     }
 }
 

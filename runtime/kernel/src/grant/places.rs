@@ -20,7 +20,7 @@ use super::notes::{Notes, quoted};
 use super::shape::{Value, text};
 
 /// A host, a suffix or a network, and where it stands.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pattern {
     pub(super) host: HostPattern,
     /// The network, where it is one.

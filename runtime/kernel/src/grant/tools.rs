@@ -29,7 +29,7 @@ pub(super) const EFFECTS: [(&str, Effect); 4] = [
 ];
 
 /// A `[[tools]]` entry.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) tool: String,
     pub(super) at: Range<usize>,
@@ -41,7 +41,7 @@ pub(super) struct Entry {
 }
 
 /// What a manifest says of an entry's verb.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Said {
     pub(super) about: String,
     pub(super) arguments: Vec<(String, Role)>,
@@ -52,7 +52,7 @@ pub(super) struct Said {
 }
 
 /// A limit, as it is written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// One of these texts.
     Like(Vec<String>),
@@ -231,7 +231,57 @@ pub(super) fn word(effect: Effect) -> &'static str {
     EFFECTS.iter().find(|(_, known)| *known == effect).map_or("commit", |(word, _)| *word)
 }
 
+impl Bound {
+    /// Whether what it admits, the other is sure to admit.
+    fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Like(own), Self::Like(other)) => own.iter().all(|text| other.contains(text)),
+            (Self::Within(a, b), Self::Within(c, d)) => {
+                let [a, b, c, d] = [a, b, c, d].map(|number| Decimal::parse(number));
+                c <= a && b <= d
+            }
+            (Self::Like(_), Self::Within(..)) | (Self::Within(..), Self::Like(_)) => false,
+        }
+    }
+}
+
 impl Entry {
+    /// Whether an entry allows all that it asks for. A limit that it leaves out is the
+    /// entry's.
+    pub(super) fn is_within(&self, entries: &[Self]) -> bool {
+        entries.iter().any(|entry| {
+            let limit = |(name, bound): &(String, Bound)| {
+                let mut same = entry.limits.iter().filter(|(known, _)| known == name);
+                same.all(|(_, other)| bound.is_within(other))
+            };
+            entry.tool == self.tool
+                && entry.effect == self.effect
+                && self.limits.iter().all(limit)
+                && self.clear.names().all(|name| entry.clears(name))
+        })
+    }
+
+    /// What both allow: the limits of either hold.
+    pub(super) fn meet(&self, other: &Self) -> Option<Self> {
+        let same = self.tool == other.tool && self.effect == other.effect;
+        let new = other.limits.iter().filter(|limit| !self.limits.contains(limit));
+        let limits = self.limits.iter().chain(new).cloned().collect();
+        let clear = self.clear.filter(|name| other.clears(name));
+        let said = self.said.clone().map(|said| Said {
+            clear: said.clear.into_iter().filter(|name| other.clears(name)).collect(),
+            is_confined: said.is_confined && other.said.as_ref().is_some_and(|it| it.is_confined),
+            ..said
+        });
+        same.then(|| Self { limits, clear, said, ..self.clone() })
+    }
+
+    /// Whether what is of this compartment may be told, by what stands here or by what
+    /// its manifest adds.
+    fn clears(&self, name: &str) -> bool {
+        let adds = |said: &Said| said.is_confined || said.clear.iter().any(|known| known == name);
+        self.clear.names().any(|known| known == name) || self.said.as_ref().is_some_and(adds)
+    }
+
     /// The name of its connector's compartment.
     fn own(&self) -> String {
         let server = self.tool.split_once('/').map_or(&*self.tool, |(server, _)| server);

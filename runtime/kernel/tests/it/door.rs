@@ -17,7 +17,7 @@ use synapse_primitives::mounts::Access;
 
 const GRANT: &str = r#"
 version = 1
-primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick", "channel_create", "channel_read", "tool_use"]
+primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick", "agent_spawn", "channel_create", "channel_read", "tool_use"]
 deny = ["/data/private/**", "/data/a", "**/.env"]
 [[paths]]
 path = "/data/**"
@@ -224,7 +224,7 @@ fn i5_a_fault_of_the_disk_raises_the_mark_whatever_its_number() {
     // That the kernel has no such device is the kernel's own word.
     let mut world = World::new(Integrity::User);
     for sentence in [
-        r#"{"name":"channel_create","arguments":{"kind":"bytes"}}"#,
+        r#"{"name":"agent_spawn","arguments":{"package":"a","task":"t","grant":{"primitives":["clock_read"]}}}"#,
         r#"{"name":"tool_use","arguments":{"tool":"calendar/list","arguments":{}}}"#,
     ] {
         assert_eq!(world.ask(sentence).unwrap_err(), 501, "{sentence}");

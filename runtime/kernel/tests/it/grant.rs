@@ -249,7 +249,7 @@ fn what_is_probably_not_meant_is_a_warning() {
         (files("\"net_listen\""), (2, 15), "no host has the method `LISTEN`"),
         (files("\"tool_use\"") + "[[tools]]\ntool = \"a/b\"", (4, 8), "tool `a/b` has no use"),
         (files("\"tool_use\"") + "[[tools]]\ntool = \"a/b\"", (2, 15), "no tool reads"),
-        (files("\"agent_spawn\""), (2, 15), "no entry that covers it"),
+        (files("\"model_generate\""), (2, 15), "no entry that covers it"),
         (
             files("") + "[[hosts]]\nhost = \"a.b\"\nmethods = [\"POST\"]",
             (5, 12),

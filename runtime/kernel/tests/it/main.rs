@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod admit;
+mod children;
 mod confirm;
+mod crew;
 mod door;
 mod ends;
 mod grant;

@@ -1,0 +1,317 @@
+//! A child's grant: what it is asked for, inside what its parent has.
+//!
+//! A request is a grant file in JSON, without a version. Whatever it has more than
+//! the parent refuses it as a whole; and what comes out is met with the parent's
+//! entries all the same, and with those that the package's own approval has.
+//!
+//! # Invariants
+//! - I9: each entry of a child's grant is a part of one of the parent's, under the
+//!   parent's denials; compartments have the parent's names, patterns and bits.
+//! - No part of a child's budget is larger than the parent's.
+//!
+//! # Not here
+//! Taking a child's calls from its parent's (`holding`).
+
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use synapse_abi::code::Refusal;
+use toml::de::{DeTable, DeValue};
+
+use super::compartments::Names;
+use super::notes::Notes;
+use super::{Grant, Parts, SUMMARY_MAX, hosts, paths, tools};
+
+/// Calls that a child has where its request names no number, if there are as many.
+const CALLS: u64 = 1000;
+
+impl Grant {
+    /// The grant that a request comes to, for a parent that has so many calls left,
+    /// met with what the package is bounded by.
+    pub(crate) fn child(
+        &self,
+        request: &str,
+        calls: u64,
+        bounds: Option<&Self>,
+    ) -> Result<Self, Refusal> {
+        let mut asked = read(request).ok_or(Refusal::OverLimit)?;
+        if !self.excess_of(&asked).is_empty() {
+            return Err(Refusal::OutOfScope);
+        }
+        let bound = |asked: &mut Option<u64>, default: u64, most: u64| {
+            let given = *asked.get_or_insert(default);
+            if given <= most { Ok(()) } else { Err(Refusal::OverLimit) }
+        };
+        let memory = u64::try_from(self.memory).unwrap_or(u64::MAX);
+        bound(&mut asked.budget.calls, CALLS.min(calls), calls)?;
+        bound(&mut asked.budget.seconds, self.seconds, self.seconds)?;
+        bound(&mut asked.budget.memory, memory, memory)?;
+        let mut parts = self.parts.meet(&asked);
+        if let Some(bounds) = bounds {
+            parts = parts.meet(&bounds.parts);
+            parts.close(&bounds.parts, &self.compartments);
+        }
+        // An entry that nothing can use is no mistake here.
+        let grant = parts.compile(Names::of(&self.compartments), &mut Notes::new("request"));
+        if grant.summary.len() > SUMMARY_MAX { Err(Refusal::OverLimit) } else { Ok(grant) }
+    }
+
+    /// What a request asks for that this grant does not have, for people: entries as
+    /// they are written. Nothing, if it is no request.
+    #[must_use]
+    pub fn excess(&self, request: &str) -> Vec<String> {
+        read(request).map(|asked| self.excess_of(&asked)).unwrap_or_default()
+    }
+
+    fn excess_of(&self, asked: &Parts) -> Vec<String> {
+        let own = &self.parts;
+        let has = |granted| own.primitives.iter().any(|(_, own)| *own == granted);
+        let mut excess = Vec::new();
+        for (_, primitive) in asked.primitives.iter().filter(|(_, asked)| !has(*asked)) {
+            excess.push(primitive.row().name.to_owned());
+        }
+        let paths = asked.paths.iter().filter(|entry| !entry.is_within(&own.paths));
+        excess.extend(paths.map(|entry| entry.text.clone()));
+        let hosts = asked.hosts.iter().filter(|entry| !entry.is_within(&own.hosts));
+        excess.extend(hosts.map(|entry| entry.pattern.text.clone()));
+        let tools = asked.tools.iter().filter(|entry| !entry.is_within(&own.tools));
+        excess.extend(tools.map(|entry| entry.tool.clone()));
+        excess
+    }
+}
+
+impl Parts {
+    /// What both allow, under this one's names for compartments.
+    fn meet(&self, other: &Self) -> Self {
+        let has = |granted| other.primitives.iter().any(|(_, other)| *other == granted);
+        let mut met = Self {
+            primitives: self.primitives.iter().filter(|(_, own)| has(*own)).cloned().collect(),
+            denied: self.denied.clone(),
+            denied_hosts: self.denied_hosts.iter().chain(&other.denied_hosts).cloned().collect(),
+            paths: pairs(&self.paths, &other.paths, paths::Entry::meet),
+            hosts: pairs(&self.hosts, &other.hosts, hosts::Entry::meet),
+            tools: pairs(&self.tools, &other.tools, tools::Entry::meet),
+            named: self.named.clone(),
+            budget: self.budget,
+        };
+        met.denied.join(&other.denied);
+        for (own, other) in [
+            (&mut met.budget.calls, other.budget.calls),
+            (&mut met.budget.seconds, other.budget.seconds),
+            (&mut met.budget.memory, other.budget.memory),
+        ] {
+            *own = own.iter().copied().chain(other).min();
+        }
+        met
+    }
+
+    /// Closes what the package's approval keeps apart under a name that the parent
+    /// does not know: no label could say so.
+    fn close(&mut self, bounds: &Self, known: &[String]) {
+        for entry in &bounds.named {
+            if known.contains(&entry.name) {
+                self.named.push(entry.clone());
+            } else {
+                entry.patterns.iter().for_each(|pattern| {
+                    self.denied.add(pattern.clone());
+                });
+            }
+        }
+    }
+}
+
+fn pairs<T>(own: &[T], other: &[T], meet: impl Fn(&T, &T) -> Option<T>) -> Vec<T> {
+    own.iter().flat_map(|a| other.iter().filter_map(|b| meet(a, b)).collect::<Vec<_>>()).collect()
+}
+
+/// Reads a request. Which place has which mistake no code can tell.
+fn read(request: &str) -> Option<Parts> {
+    let members = request.strip_prefix('{').filter(|members| *members != "}")?;
+    let text = format!("request = {{\"version\"=1,{}", equated(members));
+    let document = DeTable::parse(&text).ok()?.into_inner();
+    let (_, request) = document.into_iter().next()?;
+    if !matches!(request.get_ref(), DeValue::Table(_)) {
+        return None;
+    }
+    let mut notes = Notes::new("request");
+    let parts = Parts::read(&request, &[], &mut notes);
+    (notes.mistakes() == 0 && parts.named.is_empty()).then_some(parts)
+}
+
+/// Canonical JSON, as TOML has it on one line: strings and numbers are alike.
+fn equated(json: &str) -> String {
+    let (mut inside, mut escaped) = (false, false);
+    let equate = |char| {
+        match char {
+            '"' if !escaped => inside = !inside,
+            ':' if !inside => return '=',
+            _ => {}
+        }
+        escaped = char == '\\' && !escaped;
+        char
+    };
+    json.chars().map(equate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use synapse_boundary::scope::{Method, Place};
+    use synapse_boundary::url::Url;
+    use synapse_boundary::{NormalPath, Rights, Secrecy};
+
+    use super::*;
+
+    const PARENT: &str = r#"
+version = 1
+primitives = ["fs_list", "fs_read", "net_http_get", "tool_use", "agent_spawn"]
+deny = ["/data/private", "**/.env"]
+[[paths]]
+path = "/data/**"
+rights = ["list", "read"]
+[[paths]]
+path = "/data/out/*"
+rights = ["write"]
+[[hosts]]
+host = "*.example.org"
+ports = [443, "8000-8010"]
+paths = ["/v1"]
+clear = ["prompt", "payroll"]
+[[hosts]]
+host = "127.0.0.1"
+ports = [80]
+[[tools]]
+tool = "mail/find"
+effect = "read"
+limits = { in = ["inbox", "sent"], most = 50 }
+[compartments]
+payroll = "/data/payroll/**"
+[budget]
+calls = 500
+seconds = 60
+"#;
+
+    fn parent() -> Grant {
+        Grant::parse(PARENT).unwrap()
+    }
+
+    fn path(text: &str) -> NormalPath<'_> {
+        NormalPath::parse(text.into()).unwrap()
+    }
+
+    #[test]
+    fn i9_what_the_parent_does_not_have_is_refused_and_named() {
+        let parent = parent();
+        let with = |key: &str, entry: &str| format!(r#"{{"primitives":[],"{key}":[{{{entry}}}]}}"#);
+        let host = |more: &str| with("hosts", &format!(r#""host":"a.example.org"{more}"#));
+        let tool = |more: &str| with("tools", &format!(r#""tool":"mail/find"{more}"#));
+        for (request, excess) in [
+            (r#"{"primitives":["fs_read","fs_write"]}"#.into(), "fs_write"),
+            (with("paths", r#""path":"/data/**","rights":["write"]"#), "/data/**"),
+            (with("paths", r#""path":"/other","rights":["read"]"#), "/other"),
+            (with("paths", r#""path":"/data/out/**","rights":["write"]"#), "/data/out/**"),
+            (with("hosts", r#""host":"example.org","paths":["/v1"]"#), "example.org"),
+            (host(""), "a.example.org"),
+            (host(r#","paths":["/v1"],"ports":[80]"#), "a.example.org"),
+            (host(r#","paths":["/v1"],"methods":["POST"]"#), "a.example.org"),
+            (host(r#","paths":["/v1"],"clear":["files"]"#), "a.example.org"),
+            (tool(""), "mail/find"),
+            (tool(r#","effect":"read","limits":{"most":51}"#), "mail/find"),
+        ] {
+            assert_eq!(parent.excess(&request), [excess], "{request}");
+            assert_eq!(parent.child(&request, 500, None).err(), Some(Refusal::OutOfScope));
+        }
+        let inside = host(r#","paths":["/v1"],"clear":["payroll"]"#);
+        assert_eq!(parent.excess(&inside), [""; 0]);
+    }
+
+    #[test]
+    fn i9_no_budget_is_larger_and_what_is_no_request_is_none() {
+        let parent = parent();
+        for request in [
+            "{}",
+            r#"{"paths":[]}"#,
+            r#"{"primitives":["fs_reads"]}"#,
+            r#"{"primitives":[],"version":1}"#,
+            r#"{"primitives":[],"compartments":{"a":"/data/a/**"}}"#,
+            r#"{"primitives":[],"else":null}"#,
+            r#"{"primitives":[],"budget":{"calls":401}}"#,
+            r#"{"primitives":[],"budget":{"seconds":61}}"#,
+            r#"{"primitives":[],"budget":{"memory":268435457}}"#,
+            r#"{"primitives":[],"budget":{"calls":0}}"#,
+        ] {
+            let refused = parent.child(request, 400, None).err();
+            assert_eq!(refused, Some(Refusal::OverLimit), "{request}");
+        }
+        let child = |request, calls| parent.child(request, calls, None).unwrap();
+        let least = child(r#"{"primitives":[]}"#, 400);
+        assert_eq!((least.calls, least.seconds, least.memory), (400, 60, 256 << 20));
+        let wide = Grant::parse("version = 1\nprimitives = []\n").unwrap();
+        assert_eq!(wide.child(r#"{"primitives":[]}"#, 5000, None).unwrap().calls, CALLS);
+        let budget = r#"{"primitives":[],"budget":{"calls":7,"seconds":2,"memory":65536}}"#;
+        let named = child(budget, 7);
+        assert_eq!((named.calls, named.seconds, named.memory), (7, 2, 65536));
+    }
+
+    #[test]
+    fn i9_a_child_has_the_parents_denials_compartments_and_limits() {
+        let parent = parent();
+        let request = concat!(
+            r#"{"primitives":["fs_read"],"paths":[{"path":"/data/**","rights":["read"]}],"#,
+            r#""hosts":[{"host":"*.a.example.org","ports":[443,"8005-8010"],"paths":["/v1/x"]},"#,
+            r#"{"host":"127.0.0.1","ports":[80]}],"tools":[{"tool":"mail/find","effect":"read","#,
+            r#""limits":{"most":5}}],"deny":["/data/b \"é"]}"#
+        );
+        let child = parent.child(request, 500, None).unwrap();
+        assert_eq!(child.compartments, parent.compartments);
+        for (target, allowed) in [
+            ("/data/a", Ok(())),
+            ("/data/private/x", Err(Refusal::Denied)),
+            ("/data/x/.ENV", Err(Refusal::Denied)),
+            ("/data/b \"é", Err(Refusal::Denied)),
+        ] {
+            assert_eq!(child.scope.check(&path(target), Rights::READ), allowed, "{target}");
+        }
+        let out = child.scope.check(&path("/data/out/a"), Rights::WRITE);
+        assert_eq!(out, Err(Refusal::OutOfScope));
+        let payroll = path("/data/payroll/a");
+        assert_eq!(child.scope.compartments(&payroll), parent.scope.compartments(&payroll));
+        let terms = |grant: &Grant, url| {
+            grant.scope.check_net(&Place::of(&Url::parse(url).unwrap(), Method::Get))
+        };
+        let (x, own) = ("http://b.a.example.org:8007/v1/x", "http://127.0.0.1/");
+        assert_eq!(terms(&child, x).unwrap().clear, Secrecy::PROMPT);
+        assert_eq!(terms(&child, "https://a.example.org/v1/x"), Err(Refusal::OutOfScope));
+        assert_eq!(terms(&child, "https://b.a.example.org/v1/y"), Err(Refusal::OutOfScope));
+        assert_eq!(terms(&child, own).unwrap().own, terms(&parent, own).unwrap().own);
+        let tool = child.scope.entry("mail/find").unwrap();
+        assert_eq!(tool.limits.len(), 3, "those of both hold");
+    }
+
+    #[test]
+    fn i9_a_package_is_bounded_by_its_approval_and_closed_where_that_keeps_apart() {
+        let bounds = Grant::parse(
+            "version = 1\nprimitives = [\"fs_read\"]\ndeny = [\"/data/x\"]\n\
+             [[paths]]\npath = \"/data/a/**\"\nrights = [\"read\", \"delete\"]\n\
+             [compartments]\nsecret = \"/data/a/secret/**\"\npayroll = \"/data/a/pay/**\"\n\
+             [budget]\ncalls = 3\n",
+        )
+        .unwrap();
+        let request = concat!(
+            r#"{"primitives":["fs_list","fs_read"],"#,
+            r#""paths":[{"path":"/data/**","rights":["list","read"]}]}"#
+        );
+        let parent = parent();
+        let child = parent.child(request, 500, Some(&bounds)).unwrap();
+        assert_eq!((child.calls, child.granted.count_ones()), (3, 1));
+        let check = |target| child.scope.check(&path(target), Rights::READ);
+        assert_eq!(check("/data/a/b"), Ok(()));
+        assert_eq!(check("/data/b"), Err(Refusal::OutOfScope));
+        assert_eq!(check("/data/a/secret/b"), Err(Refusal::Denied));
+        assert_eq!(
+            child.scope.compartments(&path("/data/a/pay/b")),
+            parent.scope.compartments(&path("/data/payroll/b"))
+        );
+    }
+}
