@@ -72,7 +72,7 @@ pub(crate) struct Manner {
     pub(crate) grant: Option<PathBuf>,
 
     /// Warrants that you wrote for a run that nobody watches, one a line, as an agent
-    /// would ask for them: {"warrant":"fs_delete","arguments":{"path":"/data/tmp/**"},"uses":9}
+    /// would ask for them: `{"warrant":"fs_delete","arguments":{"path":"/data/tmp/**"},"uses":9}`.
     /// Empty lines and those that begin with # say nothing. They are good for the first
     /// turn, and never for more than the grant.
     #[arg(long, value_name = "FILE")]

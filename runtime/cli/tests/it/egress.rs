@@ -55,10 +55,10 @@ fn take(stream: &mut TcpStream, told: &Sender<String>) -> Option<()> {
 fn package(root: &Path, port: u16) -> String {
     let folder = root.join("poster");
     fs::create_dir(&folder).unwrap();
-    let post = format!(
+    let sentence = format!(
         r#"{{"name":"net_http_post","arguments":{{"url":"http://127.0.0.1:{port}/","headers":{{}},"content":"{ROUND}"}},"hold":true}}"#
     );
-    fs::write(folder.join("poster.wasm"), guest_in_rounds(&[&post], 1)).unwrap();
+    fs::write(folder.join("poster.wasm"), guest_in_rounds(&[&sentence], 1)).unwrap();
     let grant = format!(
         "version = 1\nprimitives = [\"net_http_post\"]\n[[hosts]]\nhost = \"127.0.0.1\"\n\
          ports = [{port}]\nmethods = [\"POST\"]\n[budget]\ncalls = 60\n"

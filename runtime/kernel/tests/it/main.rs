@@ -10,6 +10,7 @@ mod ends;
 mod grant;
 mod leaks;
 mod log;
+mod power;
 mod rest;
 mod session;
 mod shadow;
