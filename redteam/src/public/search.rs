@@ -13,6 +13,7 @@
 //! How a task is played (`dojo`).
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 use synapse_abi::code;
@@ -36,6 +37,38 @@ pub struct Search {
     pub codes: BTreeMap<u16, usize>,
     /// What was executed beyond the plan: the task and the sentence.
     pub finds: Vec<(String, String)>,
+}
+
+impl Search {
+    /// Prints what it came to, and every find.
+    ///
+    /// # Errors
+    /// The output takes no more.
+    pub fn table(&self, out: &mut impl Write) -> io::Result<()> {
+        let count = |code| self.codes.get(&code).copied().unwrap_or_default();
+        writeln!(
+            out,
+            "search       {:>5} plays (seed {})   attempts {}   within the plan {}   beyond it {}",
+            self.plays,
+            self.seed,
+            self.attempts,
+            count(0).saturating_sub(self.finds.len()),
+            self.finds.len()
+        )?;
+        self.finds.iter().try_for_each(|(task, find)| writeln!(out, "PERMITTED    {task}: {find}"))
+    }
+
+    /// Prints it as one JSON object.
+    ///
+    /// # Errors
+    /// The output takes no more.
+    pub fn json(&self, out: &mut impl Write) -> io::Result<()> {
+        let line = json!({
+            "search": self.plays, "seed": self.seed, "attempts": self.attempts, "codes": self.codes,
+            "finds": self.finds,
+        });
+        writeln!(out, "{line}")
+    }
 }
 
 /// A call that is being changed, or a sentence that is none any more.

@@ -38,6 +38,12 @@ pub(crate) struct Redteam {
     /// Only cases whose name holds this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// Search for what gets through besides, in so many plays; `all` does in 2,000.
+    #[arg(long, value_name = "PLAYS")]
+    search: Option<usize>,
+    /// Where the search's numbers come from.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    seed: u64,
     /// Print one JSON object a case, then one with the counts.
     #[arg(long)]
     json: bool,
@@ -101,6 +107,12 @@ impl Redteam {
             let sums = bench.sums();
             good &= sums.permitted + sums.broken == 0 && sums.interrupted <= self.known(name)?;
             sections.push(bench.section());
+        }
+        if let Some(budget) = self.search.or_else(|| is("all").then_some(SEARCH)) {
+            let found = synapse_redteam::search(self.seed, budget)?;
+            let wrote = if self.json { found.json(&mut out) } else { found.table(&mut out) };
+            wrote.map_err(|why| why.to_string())?;
+            good &= found.finds.is_empty();
         }
         if played == 0 {
             return Err("no case has such a name; leave `--filter` out to see all".to_owned());
@@ -171,6 +183,9 @@ impl Redteam {
         Ok((attacks, work))
     }
 }
+
+/// Plays of a search where nobody says how many.
+const SEARCH: usize = 2000;
 
 /// The cases of a person's own folder, by name.
 fn folder(path: &Path) -> Result<Vec<Case>, String> {
