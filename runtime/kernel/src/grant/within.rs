@@ -162,6 +162,7 @@ mod tests {
     use synapse_boundary::{NormalPath, Rights, Secrecy};
 
     use super::*;
+    use crate::manifest::Manifest;
 
     const PARENT: &str = r#"
 version = 1
@@ -313,5 +314,43 @@ seconds = 60
             child.scope.compartments(&path("/data/a/pay/b")),
             parent.scope.compartments(&path("/data/payroll/b"))
         );
+    }
+
+    #[test]
+    fn i9_what_an_approval_adds_to_a_connector_goes_no_further_than_was_asked() {
+        let told = |start: &str| {
+            let manifest = format!(
+                "version = 1\nserver = \"mail\"\nclear = [\"files\"]\n[start]\n\
+                 command = [\"/opt/mail\"]\n{start}[verbs.find]\nabout = \"Finds.\"\n\
+                 effect = \"read\"\nsays = [\"find\"]\n"
+            );
+            let manifest = Manifest::check(&manifest).unwrap();
+            Grant::parse_with(
+                "version = 1\nprimitives = [\"tool_use\"]\n[[tools]]\ntool = \"mail/find\"\n",
+                &[manifest],
+            )
+            .unwrap()
+        };
+        let clear = |grant: &Grant| grant.scope.entry("mail/find").unwrap().terms.clear;
+        let request = |clear: &str| {
+            format!(
+                r#"{{"primitives":["tool_use"],"tools":[{{"tool":"mail/find","effect":"read"{clear}}}]}}"#
+            )
+        };
+        let parent = told("network = true\n");
+        let own = parent.scope.entry("mail/find").unwrap().terms.own;
+        let child = |clear: &str| parent.child(&request(clear), 500, None).unwrap();
+        let least = clear(&child(r#","clear":[]"#));
+        assert_eq!(least.join(own), own);
+        assert_eq!(clear(&child("")).join(own), Secrecy::PROMPT.join(own));
+        let all = child(r#","clear":["files","prompt"]"#);
+        assert_eq!(clear(&all), clear(&parent));
+        let verb = |grant: &Grant| grant.scope.entry("mail/find").unwrap().verb.clone();
+        assert_eq!(verb(&all), verb(&parent), "what a manifest says of a verb stays with it");
+        // One that can tell nobody is told everything; a child that may tell it less does.
+        let sealed = told("");
+        assert_eq!(clear(&sealed), Secrecy::from_bits(u64::MAX));
+        let child = sealed.child(&request(""), 500, None).unwrap();
+        assert_eq!(clear(&child).join(own), Secrecy::PROMPT.join(own));
     }
 }
