@@ -74,10 +74,6 @@ const fn ends(primitive: Primitive) -> Ends {
         | Primitive::ClockRead
         | Primitive::ChannelCreate
         | Primitive::ChannelClose => Ends::Here,
-        Primitive::AgentWait
-        | Primitive::ChannelWrite
-        | Primitive::ChannelRead
-        | Primitive::ChannelGrant => Ends::Outside,
         Primitive::ValueRead | Primitive::ValuePick => Ends::ByTheValue,
         Primitive::FsRead
         | Primitive::FsWrite
@@ -85,7 +81,11 @@ const fn ends(primitive: Primitive) -> Ends {
         | Primitive::FsList
         | Primitive::FsSearch
         | Primitive::FsMove
-        | Primitive::FsDelete => Ends::Outside,
+        | Primitive::FsDelete
+        | Primitive::AgentWait
+        | Primitive::ChannelWrite
+        | Primitive::ChannelRead
+        | Primitive::ChannelGrant => Ends::Outside,
         Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::NetListen
