@@ -12,6 +12,7 @@ mod doctor;
 mod grant;
 mod guest;
 mod help;
+mod helpers;
 mod kill;
 mod label;
 mod locks;
