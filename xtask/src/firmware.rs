@@ -116,6 +116,6 @@ const FLAGS: [&str; 4] = [
     "-Cllvm-args=-enable-machine-outliner",
 ];
 /// Bytes of the largest image.
-const LIMIT: u64 = 2_200_000;
+const LIMIT: u64 = 2_300_000;
 /// What is typed first; then the console is the human's.
 const LINES: [&str; 2] = ["help", "run librarian Write an index and move duplicates aside."];

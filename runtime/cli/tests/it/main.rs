@@ -15,6 +15,7 @@ mod fetch;
 mod grant;
 mod guest;
 mod help;
+mod helpers;
 mod kill;
 mod label;
 mod locks;

@@ -263,11 +263,19 @@ fn the_grants_in_this_repository_are_those_of_their_manifests() {
         include_str!("../../../../packages/tidy/manifest.toml"),
         include_str!("../../../../packages/tidy/grant.toml"),
     );
+    let courier = (
+        include_str!("../../../../packages/courier/manifest.toml"),
+        include_str!("../../../../packages/courier/grant.toml"),
+    );
+    let steward = (
+        include_str!("../../../../packages/steward/manifest.toml"),
+        include_str!("../../../../packages/steward/grant.toml"),
+    );
     let template = (
         include_str!("../../../cli/template/manifest.toml"),
         include_str!("../../../cli/template/grant.toml"),
     );
-    for (manifest, grant) in [librarian, tidy, template] {
+    for (manifest, grant) in [librarian, tidy, courier, steward, template] {
         let manifest = super::Manifest::parse(&manifest.replace("{name}", "lister")).unwrap();
         assert_eq!(manifest.request, super::Authority::read(grant).unwrap());
     }
