@@ -170,8 +170,16 @@ impl Manner {
             },
             patience: PATIENCE,
             cancel: Arc::clone(&cancel),
-        })
-        .map_err(|why| why.to_string())?;
+        });
+        let summary = match summary {
+            Ok(summary) => summary,
+            // Whatever it failed at, it was asked to.
+            Err(why) if cancel.load(Ordering::Relaxed) => {
+                eprintln!("{why}");
+                return Ok(ExitCode::from(CANCELLED));
+            }
+            Err(why) => return Err(why.to_string()),
+        };
         // An answer that was given before the signal arrived is an answer.
         let cancelled = cancel.load(Ordering::Relaxed) && summary.answer.is_err();
         let printed = if self.json {

@@ -6,17 +6,19 @@
 //!
 //! # Invariants
 //! - Neither looking at a component nor compiling it keeps its caller waiting
-//!   for longer than the limit.
+//!   for longer than the limit, or after they gave up.
 //!
 //! # Not here
 //! What may become a guest (`admit`). How long a guest may run (its limits).
 
 use core::error::Error;
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Instant;
 
 use synapse_kernel::admit::{NotAdmitted, admit};
 use synapse_kernel::engine::{Engine, LoadError};
@@ -25,11 +27,16 @@ use synapse_kernel::engine::{Engine, LoadError};
 /// interpreter take seconds.
 pub const LIMIT: Duration = Duration::from_mins(1);
 
-/// Admits a component and compiles it.
+/// Admits a component and compiles it; `cancel` is set to give up.
 ///
 /// # Errors
 /// It is no guest, the engine does not take it, or it takes too long.
-pub fn load<E>(engine: E, bytes: Vec<u8>, limit: Duration) -> Result<(E, E::Program), NotLoaded>
+pub fn load<E>(
+    engine: E,
+    bytes: Vec<u8>,
+    limit: Duration,
+    cancel: &AtomicBool,
+) -> Result<(E, E::Program), NotLoaded>
 where
     E: Engine<Program: Send + 'static> + Send + 'static,
 {
@@ -42,13 +49,25 @@ where
         drop(done.send(program.map(|program| (engine, program))));
     };
     thread::Builder::new().name("load".to_owned()).spawn(work).map_err(NotLoaded::Thread)?;
-    result.recv_timeout(limit).unwrap_or_else(|why| {
-        Err(match why {
-            RecvTimeoutError::Timeout => NotLoaded::TooLong(limit),
-            RecvTimeoutError::Disconnected => NotLoaded::Broken,
-        })
-    })
+    let begun = Instant::now();
+    loop {
+        let left = limit.saturating_sub(begun.elapsed());
+        match result.recv_timeout(left.min(STEP)) {
+            Ok(program) => return program,
+            Err(RecvTimeoutError::Disconnected) => return Err(NotLoaded::Broken),
+            Err(RecvTimeoutError::Timeout) if cancel.load(Ordering::Relaxed) => {
+                return Err(NotLoaded::Cancelled);
+            }
+            Err(RecvTimeoutError::Timeout) if left <= STEP => {
+                return Err(NotLoaded::TooLong(limit));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
 }
+
+/// How often it looks whether its caller gave up.
+const STEP: Duration = Duration::from_millis(50);
 
 /// Why there is no program.
 #[derive(Debug)]
@@ -59,6 +78,8 @@ pub enum NotLoaded {
     Engine(LoadError),
     /// It was not compiled in this time.
     TooLong(Duration),
+    /// Whoever wanted it gave up.
+    Cancelled,
     /// The compiler panicked, and has told so itself.
     Broken,
     /// There is no thread to compile on.
@@ -76,6 +97,7 @@ impl fmt::Display for NotLoaded {
                  build it smaller, or interpret it with `--engine wasmi`",
                 limit.as_secs_f32()
             ),
+            Self::Cancelled => f.write_str("the run was ended before its agent was compiled"),
             Self::Broken => f.write_str(
                 "the compiler failed on the component; interpret it with `--engine wasmi`",
             ),

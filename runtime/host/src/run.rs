@@ -227,7 +227,7 @@ where
     }
     let digests = [digest(&package.component), digest(text.as_bytes())];
     let texts: Vec<&str> = package.soul.as_deref().into_iter().collect();
-    let (engine, program) = load(engine, take(&mut package.component), LIMIT)
+    let (engine, program) = load(engine, take(&mut package.component), LIMIT, &options.cancel)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.name))))?;
 
     let written = written(&options, &grant)?;

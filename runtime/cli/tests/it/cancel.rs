@@ -1,16 +1,19 @@
 //! Ctrl-C, while an agent runs.
 
+use core::time::Duration;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::guest::guest_that;
+use crate::guest::{guest_slow, guest_that};
 use crate::run::ENGINES;
-use crate::{err, out, synapse};
+use crate::{command, err, out, synapse};
 
 /// Says one sentence, then computes without an end.
 fn endless(root: &Path) {
@@ -61,4 +64,37 @@ fn ctrl_c_ends_the_turn_with_130_and_the_log_is_whole() {
         assert_eq!(verified.status.code(), Some(0), "{}", err(&verified));
         assert!(out(&verified).ends_with("complete\n"), "{}", out(&verified));
     }
+}
+
+#[test]
+fn ctrl_c_ends_a_run_whose_agent_is_still_being_compiled() {
+    let root = tempfile::tempdir().unwrap();
+    let (agent, grant) = (root.path().join("slow.wasm"), root.path().join("grant.toml"));
+    fs::write(&agent, guest_slow(4)).unwrap();
+    fs::write(&grant, "version = 1\nprimitives = []\n").unwrap();
+    let arguments = ["run", agent.to_str().unwrap(), "--grant", grant.to_str().unwrap()];
+    let mut run = command(root.path(), &arguments);
+    let child = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    let begun = Instant::now();
+    while !catches_ctrl_c(child.id()) {
+        assert!(begun.elapsed() < Duration::from_mins(1), "it never watches for Ctrl-C");
+        thread::sleep(Duration::from_millis(5));
+    }
+    // It reads its agent and begins to compile it.
+    thread::sleep(Duration::from_millis(100));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let asked = Instant::now();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{}", err(&ended));
+    assert!(err(&ended).contains("ended before its agent was compiled"), "{}", err(&ended));
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+    assert!(!root.path().join("synapse/runs").exists(), "nothing began");
+}
+
+/// Whether a process handles the signal of Ctrl-C, which is the second.
+fn catches_ctrl_c(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 2 != 0)
 }

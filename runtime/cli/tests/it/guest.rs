@@ -37,6 +37,22 @@ pub(crate) fn guest_in_rounds(sentences: &[&str], pause: u32) -> Vec<u8> {
     component(&said.data, &functions, &format!("(loop $again {calls} {counts} (br $again))"))
 }
 
+/// A guest with code of a few kilobytes, so many times, that takes a compiler seconds: in
+/// every loop of many, one inside the other, each of many variables may have any value.
+pub(crate) fn guest_slow(times: usize) -> Vec<u8> {
+    const LOOPS: usize = 400;
+    const VARIABLES: usize = 800;
+    let mut code = format!("(local{}) {}", " i32".repeat(VARIABLES), "loop ".repeat(LOOPS));
+    for variable in 0..VARIABLES {
+        let next = (variable + 1) % VARIABLES;
+        code.push_str(&format!("local.get {variable} i32.const 1 i32.add local.set {next} "));
+    }
+    for depth in 0..LOOPS {
+        code.push_str(&format!("local.get {} br_if 0 end ", depth % VARIABLES));
+    }
+    component("", &format!("(func {code})").repeat(times), "")
+}
+
 /// Sentences in a guest's memory, and the instructions that say them.
 #[derive(Default)]
 struct Said {

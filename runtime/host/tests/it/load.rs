@@ -1,5 +1,6 @@
 //! Components that are slow to compile, on each engine.
 
+use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 use std::time::Instant;
 
@@ -28,16 +29,20 @@ fn slow(times: usize) -> Vec<u8> {
 
 fn what_takes_too_long_to_compile_keeps_nobody_waiting<E: Under>(times: usize) {
     const LIMIT: Duration = Duration::from_millis(1);
-    let (engine, slow) = (E::small(), slow(times));
+    let (engine, slow, go_on) = (E::small(), slow(times), AtomicBool::new(false));
     let begun = Instant::now();
-    let Err(why) = load(engine, slow, LIMIT) else { unreachable!("compiled in {LIMIT:?}") };
+    let Err(why) = load(engine, slow, LIMIT, &go_on) else { unreachable!("compiled in {LIMIT:?}") };
     assert!(matches!(why, NotLoaded::TooLong(LIMIT)), "{why}");
     assert!(why.to_string().contains("longer than 0.001 s to compile"), "{why}");
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    // Who gave up waits for no limit either.
+    let gave_up =
+        load(E::small(), self::slow(times), Duration::from_mins(1), &AtomicBool::new(true));
+    assert!(matches!(gave_up, Err(NotLoaded::Cancelled)));
     // Others go on, while it is still being compiled and afterwards.
     let (_, answer) = turn::<E>(&GUEST.load::<E>(), LIMITS);
     assert_eq!(answer, Ok(b"the input".to_vec()));
-    assert!(load(E::small(), GUEST.bytes(), Duration::from_mins(1)).is_ok());
+    assert!(load(E::small(), GUEST.bytes(), Duration::from_mins(1), &go_on).is_ok());
 }
 
 #[test]
