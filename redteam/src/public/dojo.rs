@@ -303,7 +303,12 @@ impl<'a> Ground<'a> {
                 None if code == 0 => {}
                 Some(3) => {
                     let lack = ready.task.lacks.iter().find(|lack| lack.step == step);
-                    let missing = lack.map_or_else(String::new, |lack| lack.lacks.join(", "));
+                    let is_open = |name: &&String| self.is_inside(call, name);
+                    let missing = lack.map_or_else(String::new, |lack| {
+                        let lacks: Vec<&str> =
+                            lack.lacks.iter().filter(|it| !is_open(it)).map(|it| &**it).collect();
+                        lacks.join(", ")
+                    });
                     job.asked.push((call.verb.clone(), code, missing));
                 }
                 _ => job.broken = Some(format!("{} came to {code}", call.verb)),
@@ -320,6 +325,14 @@ impl<'a> Ground<'a> {
             judged.each_ref().map(|said| said.iter().any(|it| *it != Said::Permits)),
         );
         Ok(job)
+    }
+
+    /// Whether an argument is a number inside of its limit.
+    fn is_inside(&self, call: &Call, name: &str) -> bool {
+        let most = self.connectors.verb(self.name, &call.verb);
+        let most = most.ok().and_then(|(_, verb)| verb.limits.get(name));
+        let given = call.args.get(name).and_then(Value::as_f64);
+        most.zip(given).is_some_and(|(most, given)| given <= f64::from(*most))
     }
 
     /// Whether all that a task's steps lack are parameters of payments and accounts.
