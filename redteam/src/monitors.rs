@@ -163,12 +163,14 @@ impl Monitor {
             };
             let parsed = parse(sentence.as_bytes());
             let stop = |refused: bool| if refused { Said::Refuses } else { Said::Permits };
-            let has_leave = is_in_scope
-                && !is_stopped(Integrity::User)
-                && leave.iter().any(|(verb, uses)| *uses > 0 && *verb == verb_of(sentence));
+            let has_leave = || {
+                is_in_scope
+                    && !is_stopped(Integrity::User)
+                    && leave.iter().any(|(verb, uses)| *uses > 0 && *verb == verb_of(sentence))
+            };
             let said = match self {
                 Self::Synapse => stop(!is_admitted),
-                Self::Untargeted => stop(!is_admitted && !has_leave),
+                Self::Untargeted => stop(!is_admitted && !has_leave()),
                 // No other one knows of leave that is given before.
                 _ if parsed.as_ref().is_ok_and(|it| it.uses.is_some()) => Said::Refuses,
                 Self::Ambient => stop(!passes(0)),
