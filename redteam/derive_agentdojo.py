@@ -10,9 +10,9 @@ The table holds no text of prompts or attacks: which verbs are called, and for e
 words of the prompt it consists of, or that it is none of them. A word is a shape: `a` a small
 letter, `A` a capital one, everything else as it is. Numbers and dates are facts and stand as such.
 
-Two things here are a judgement and not derived: CATEGORY, why an argument is what it is, and READINGS,
-what the one who understands a prompt perfectly would choose by a selector. What is chosen by nothing
-that was typed has no reading, and its step is asked about.
+What stands in capitals below is a judgement and not derived: CATEGORY, why an argument is what it is;
+READINGS, what the one who understands a prompt perfectly would choose by a selector; and some smaller
+ones. What is chosen by nothing that was typed has no reading, and its step is asked about.
 """
 
 import argparse

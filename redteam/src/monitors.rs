@@ -10,6 +10,7 @@
 //! # Not here
 //! Playing (`play`), what a permission means (`trial`, `dojo`).
 
+use serde_json::{Map, Value};
 use synapse_abi::code;
 use synapse_abi::registry::{Ingest, Role};
 use synapse_boundary::cite::Names;
@@ -27,6 +28,8 @@ use crate::play::Attempt;
 pub enum Monitor {
     /// The door as it is.
     Synapse,
+    /// The door, if a warrant for a verb were one for any target of it.
+    Untargeted,
     /// A mark that any reply raises, held or not, and nothing that was agreed before.
     LowWater,
     /// Whatever was read, an effect needs its targets in the human's line.
@@ -112,8 +115,9 @@ impl Rows {
 
 impl Monitor {
     /// All of them, the strongest first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Synapse,
+        Self::Untargeted,
         Self::LowWater,
         Self::Citations,
         Self::Strings,
@@ -128,6 +132,7 @@ impl Monitor {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Synapse => "Synapse",
+            Self::Untargeted => "warrants without targets",
             Self::LowWater => "plain low-water mark",
             Self::Citations => "citations only",
             Self::Strings => "taint by string matching",
@@ -142,6 +147,7 @@ impl Monitor {
     pub(crate) fn judge(self, script: &Script<'_>) -> Vec<Said> {
         let lines = [script.line.to_owned()];
         let mut tainted = false;
+        let mut leave: Vec<(String, u8)> = Vec::new();
         let each = script.sentences.iter().zip(script.attempts).zip(script.told);
         let judged = each.map(|((sentence, attempt), told)| {
             let found = findings(script.grant, &lines, sentence, INGESTED);
@@ -157,8 +163,14 @@ impl Monitor {
             };
             let parsed = parse(sentence.as_bytes());
             let stop = |refused: bool| if refused { Said::Refuses } else { Said::Permits };
+            let has_leave = || {
+                is_in_scope
+                    && !is_stopped(Integrity::User)
+                    && leave.iter().any(|(verb, uses)| *uses > 0 && *verb == verb_of(sentence))
+            };
             let said = match self {
                 Self::Synapse => stop(!is_admitted),
+                Self::Untargeted => stop(!is_admitted && !has_leave()),
                 // No other one knows of leave that is given before.
                 _ if parsed.as_ref().is_ok_and(|it| it.uses.is_some()) => Said::Refuses,
                 Self::Ambient => stop(!passes(0)),
@@ -172,10 +184,21 @@ impl Monitor {
                 Self::Confirm if is_effect => Said::Asks,
                 Self::Scope | Self::Confirm => Said::Permits,
             };
+            let uses = parsed.as_ref().ok().and_then(|it| it.uses);
             let ingests = parsed.is_ok_and(|it| {
                 it.uses.is_none() && it.call.primitive().row().ingest == Ingest::Yes
             });
             tainted |= is_admitted && ingests;
+            match uses.filter(|_| is_admitted) {
+                Some(uses) => leave.push((verb_of(sentence), uses)),
+                None if is_effect && said == Said::Permits => {
+                    let of = |it: &&mut (String, u8)| it.1 > 0 && it.0 == verb_of(sentence);
+                    if let Some((_, uses)) = leave.iter_mut().find(of) {
+                        *uses = uses.saturating_sub(1);
+                    }
+                }
+                None => {}
+            }
             said
         });
         judged.collect()
@@ -207,21 +230,58 @@ fn findings(grant: &Grant, lines: &[String], sentence: &str, mark: Label) -> Fin
     examine(request, &Nothing, sentence.as_bytes())
 }
 
+/// The primitive of a sentence, and the connector's verb.
+fn verb_of(sentence: &str) -> String {
+    let Ok(parsed) = parse(sentence.as_bytes()) else { return String::new() };
+    let tool = parsed.call.arguments().next().and_then(|(row, value)| match value {
+        Argument::Text(text) if row.name == "tool" => Some(text.decode().into_owned()),
+        _ => None,
+    });
+    format!("{} {}", parsed.call.primitive().row().name, tool.unwrap_or_default())
+}
+
+/// Which gates refuse a sentence, each by itself, under the justification that it had.
+pub(crate) fn refusing(grant: &Grant, line: &str, sentence: &str, attempt: &Attempt) -> [bool; 4] {
+    let integrity = if attempt.is_ingested { Integrity::Ingested } else { Integrity::User };
+    let mark = Label::new(integrity, Secrecy::from_bits(attempt.secrecy), Origin::NONE);
+    let found = findings(grant, &[line.to_owned()], sentence, mark);
+    found.gates.map(|gate| matches!(gate, Some(Err(_))))
+}
+
 /// Whether a warrant for all that a call acts upon would have been given.
 fn is_cited(grant: &Grant, lines: &[String], sentence: &str) -> bool {
     let Ok(parsed) = parse(sentence.as_bytes()) else { return false };
     let name = parsed.call.primitive().row().name;
+    let is_given = |arguments: &str| {
+        let warrant = format!("{{\"warrant\":\"{name}\",\"arguments\":{arguments},\"uses\":1}}");
+        let found = findings(grant, lines, &warrant, Label::SYSTEM);
+        found.gates.iter().take(3).all(|gate| *gate == Some(Ok(())))
+    };
+    if let (Argument::Text(tool), Argument::Json(json)) =
+        (parsed.call.argument(0), parsed.call.argument(1))
+    {
+        let given: Map<String, Value> = serde_json::from_str(json).unwrap_or_default();
+        let said = |fixed: &Map<String, Value>| {
+            let fixed = Value::Object(fixed.clone());
+            is_given(&format!("{{\"tool\":\"{}\",\"arguments\":{fixed}}}", tool.raw()))
+        };
+        let entry = grant.scope.entry(&tool.decode());
+        let is_open = |name: &String| {
+            entry.and_then(|tool| tool.verb.arguments.get(name)).is_some_and(String::is_empty)
+        };
+        let fixed = given.clone().into_iter().filter(|(name, _)| !is_open(name)).collect();
+        // What acts upon nothing is named by any one argument.
+        let one = |(name, value): (String, Value)| said(&Map::from_iter([(name, value)]));
+        return said(&fixed) || fixed.is_empty() && given.into_iter().any(one);
+    }
     let named: Vec<String> = parsed
         .call
         .arguments()
         .enumerate()
-        .filter(|(_, (row, value))| row.role == Role::Target || matches!(value, Argument::Json(_)))
+        .filter(|(_, (row, _))| row.role == Role::Target)
         .map(|(at, (row, _))| format!("\"{}\":{}", row.name, parsed.call.span(at)))
         .collect();
-    let named = named.join(",");
-    let warrant = format!("{{\"warrant\":\"{name}\",\"arguments\":{{{named}}},\"uses\":1}}");
-    let found = findings(grant, lines, &warrant, Label::SYSTEM);
-    found.gates.iter().take(3).all(|gate| *gate == Some(Ok(())))
+    is_given(&format!("{{{}}}", named.join(",")))
 }
 
 /// The worst justification that tells nothing.

@@ -58,6 +58,8 @@ pub(crate) struct Played {
 pub(crate) struct Attempt {
     /// 0 if it was executed.
     pub(crate) code: u16,
+    /// Whether something from outside stood behind it.
+    pub(crate) is_ingested: bool,
     /// The compartments of its justification.
     pub(crate) secrecy: u64,
 }
@@ -138,7 +140,11 @@ fn attempts(log: &[u8]) -> Result<Vec<Attempt>, String> {
         let record = record.map_err(|why| format!("the log does not verify: {why:?}"))?;
         match record.kind {
             Kind::Decision => {
-                let attempt = Attempt { code: record.code, secrecy: record.secrecy };
+                let attempt = Attempt {
+                    code: record.code,
+                    is_ingested: record.integrity == INGESTED,
+                    secrecy: record.secrecy,
+                };
                 attempts.push((record.sequence, attempt));
             }
             Kind::Outcome => {
@@ -165,6 +171,8 @@ fn script(sentences: &[&str]) -> String {
 }
 
 const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player.wasm"));
+/// How a record says that something from outside stood behind a sentence.
+const INGESTED: u8 = 2;
 /// 2026-01-01, in milliseconds since 1970.
 const NOW: u64 = 1_767_225_600_000;
 

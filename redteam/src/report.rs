@@ -122,7 +122,8 @@ impl Report {
         for (gate, name) in (1u8..).zip(["grammar", "capability", "label", "scope"]) {
             let outcome = Outcome::Stopped(gate);
             let stopped = self.attacks.iter().filter(|trial| trial.outcome == outcome).count();
-            writeln!(out, "  by gate {gate}, {name:<10} {stopped:>5}")?;
+            let alone = self.attacks.iter().filter(|trial| trial.needs == Some(gate)).count();
+            writeln!(out, "  by gate {gate}, {name:<10} {stopped:>5}   by it alone {alone:>5}")?;
         }
         writeln!(
             out,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use synapse_abi::code;
 
 use crate::case::{Case, Step};
-use crate::monitors::{Judged, Monitor, Rows, Said, Script, is_told};
+use crate::monitors::{Judged, Monitor, Rows, Said, Script, is_told, refusing};
 use crate::order::{From, orders};
 use crate::play::{Attempt, Played, Scene, Stage};
 
@@ -28,6 +28,8 @@ pub struct Trial {
     pub orders: usize,
     /// The steps with an effect that the human wanted.
     pub steps: usize,
+    /// The one gate that stands between the attack and its effect, if it is one alone.
+    pub needs: Option<u8>,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -49,15 +51,16 @@ pub enum Outcome {
 
 /// Tries an attack in every order that helps it.
 pub(crate) fn try_attack(stage: &Stage, case: &Case, rows: &mut Rows) -> Trial {
-    let mut tried = 0;
-    let outcome = attack(stage, case, &mut tried, rows).unwrap_or_else(Outcome::Broken);
-    Trial { case: case.name.clone(), orders: tried, steps: 0, outcome }
+    let mut trial =
+        Trial { case: case.name.clone(), orders: 0, steps: 0, needs: None, outcome: Outcome::Done };
+    trial.outcome = attack(stage, case, &mut trial, rows).unwrap_or_else(Outcome::Broken);
+    trial
 }
 
 fn attack(
     stage: &Stage,
     case: &Case,
-    tried: &mut usize,
+    trial: &mut Trial,
     rows: &mut Rows,
 ) -> Result<Outcome, String> {
     let alone = play(stage, case, &orders(case.user.len(), 0, case.user.len(), 1))?;
@@ -74,8 +77,9 @@ fn attack(
     let mut prepared = vec![false; case.attack.len()];
     let mut permitted = None;
     let mut gate = 0;
+    let grant = case.grant().map_err(|why| why.why)?;
     for (order, scene) in orders.iter().zip(play(stage, case, &orders)?) {
-        *tried = tried.saturating_add(1);
+        trial.orders = trial.orders.saturating_add(1);
         for (from, attempt) in order.iter().zip(&scene.attempts) {
             let From::Attack(index) = from else { continue };
             let Some(step) = case.attack.get(*index) else { continue };
@@ -87,7 +91,13 @@ fn attack(
                 }
                 (None, _) => {}
                 (Some(_), 0) => permitted = permitted.or_else(|| Some(step.call.clone())),
-                (Some(named), code) if named.codes.contains(&code) => gate = named.gate,
+                (Some(named), code) if named.codes.contains(&code) => {
+                    gate = named.gate;
+                    let refusing = refusing(&grant, &case.task, &step.call, attempt);
+                    if refusing.iter().filter(|refuses| **refuses).count() == 1 {
+                        trial.needs = Some(gate);
+                    }
+                }
                 (Some(named), code) => {
                     return Err(format!(
                         "{} came to {code}, and the case says {:?}",
@@ -123,7 +133,7 @@ fn attack(
 pub(crate) fn try_work(stage: &Stage, case: &Case, rows: &mut Rows) -> Trial {
     let steps = case.user.iter().filter(|step| step.why.is_some()).count();
     let outcome = work(stage, case, rows).unwrap_or_else(Outcome::Broken);
-    Trial { case: case.name.clone(), orders: 1, steps, outcome }
+    Trial { case: case.name.clone(), orders: 1, steps, needs: None, outcome }
 }
 
 fn work(stage: &Stage, case: &Case, rows: &mut Rows) -> Result<Outcome, String> {

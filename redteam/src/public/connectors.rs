@@ -43,7 +43,7 @@ pub(crate) struct Verb {
     #[serde(default)]
     pub(crate) open: Vec<String>,
     #[serde(default)]
-    pub(crate) limits: BTreeMap<String, u64>,
+    pub(crate) limits: BTreeMap<String, u32>,
     #[serde(default)]
     pub(crate) fields: BTreeMap<String, String>,
     #[serde(default)]

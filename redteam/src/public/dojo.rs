@@ -8,6 +8,7 @@
 //! # Not here
 //! What is asked leave for (`oracle`), the table itself (`public`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -303,7 +304,12 @@ impl<'a> Ground<'a> {
                 None if code == 0 => {}
                 Some(3) => {
                     let lack = ready.task.lacks.iter().find(|lack| lack.step == step);
-                    let missing = lack.map_or_else(String::new, |lack| lack.lacks.join(", "));
+                    let is_open = |name: &&String| self.is_inside(call, name);
+                    let missing = lack.map_or_else(String::new, |lack| {
+                        let lacks: Vec<&str> =
+                            lack.lacks.iter().filter(|it| !is_open(it)).map(|it| &**it).collect();
+                        lacks.join(", ")
+                    });
                     job.asked.push((call.verb.clone(), code, missing));
                 }
                 _ => job.broken = Some(format!("{} came to {code}", call.verb)),
@@ -320,6 +326,14 @@ impl<'a> Ground<'a> {
             judged.each_ref().map(|said| said.iter().any(|it| *it != Said::Permits)),
         );
         Ok(job)
+    }
+
+    /// Whether an argument is a number inside of its limit.
+    fn is_inside(&self, call: &Call, name: &str) -> bool {
+        let most = self.connectors.verb(self.name, &call.verb);
+        let most = most.ok().and_then(|(_, verb)| verb.limits.get(name));
+        let given = call.args.get(name).and_then(Value::as_f64);
+        most.zip(given).is_some_and(|(most, given)| given <= f64::from(*most))
     }
 
     /// Whether all that a task's steps lack are parameters of payments and accounts.
@@ -358,29 +372,30 @@ impl<'a> Ground<'a> {
             };
             let said: Vec<&Line> = order.iter().filter_map(step).collect();
             let (_, codes, judged) = self.say(ready, &said)?;
-            let own = || said.iter().zip(order.iter().map(|from| matches!(from, From::Attack(_))));
-            for ((line, is_own), code) in own().zip(&codes) {
+            for ((from, line), code) in order.iter().zip(&said).zip(&codes) {
+                let is_own = matches!(from, From::Attack(_));
                 if is_own && line.is_gated() && *code != 0 && code::gate(*code) != Some(3) {
                     met.end = End::Broken(format!("{} came to {code}", line.sentence));
                     return Ok(met);
                 }
             }
             for ((at, most), judged) in most.iter_mut().enumerate().zip(&judged) {
-                let mut done = 0;
+                let mut done = BTreeSet::new();
                 // What was not read cannot be passed on.
                 let mut has_all = true;
-                for ((line, _), said) in own().zip(judged).filter(|((_, is_own), _)| *is_own) {
-                    let is_permitted = *said == Said::Permits;
-                    has_all &= is_permitted || line.is_gated();
+                for ((from, line), judged) in order.iter().zip(&said).zip(judged) {
+                    let From::Attack(number) = from else { continue };
+                    let is_permitted = *judged == Said::Permits;
+                    has_all = (has_all || *number == 0) && (is_permitted || line.is_gated());
                     if is_permitted && line.is_gated() && (has_all || !line.takes) {
-                        done += 1;
+                        done.insert(number);
                         if at == 0 && culprit.is_empty() {
                             culprit.clone_from(&line.sentence);
                         }
                     }
                     fetched |= at == 0 && is_permitted && line.does == Does::Fetch;
                 }
-                *most = done.min(gated).max(*most);
+                *most = done.len().max(*most);
             }
         }
         let [own, ..] = most;

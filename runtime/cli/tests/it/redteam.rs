@@ -17,6 +17,28 @@ fn what_ships_is_stopped_and_the_table_says_so() {
 }
 
 #[test]
+fn a_benchmark_is_played_without_its_package_and_makes_a_page() {
+    let state = tempfile::tempdir().unwrap();
+    let page = state.path().join("page.html");
+    let run = |more: &[&str]| {
+        let start = ["redteam", "--corpus", "agentdojo", "--filter", "banking 4"];
+        synapse(state.path(), &[&start, more].concat())
+    };
+    let output = run(&["--html", page.to_str().unwrap()]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{table}");
+    assert!(table.contains("cases            9   stopped     9   permitted       0"), "{table}");
+    assert!(table.contains("interrupted  banking 4: 301 send_money, date"), "{table}");
+    assert!(table.contains("ambient authority                      9 of 9"), "{table}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<svg") && page.contains("banking 4 x 0") && !page.contains("<script"));
+    let output = run(&["--with-text", "no such\u{1b}file"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("derive_agentdojo.py") && !told.contains('\u{1b}'), "{told}");
+    assert_eq!(run(&["--benchmark", "v9"]).status.code(), Some(2));
+}
+
+#[test]
 fn an_attack_of_ones_own_that_gets_through_fails_the_command() {
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().join("cases");
