@@ -414,7 +414,7 @@ impl Shadow {
                     (500.., Act::Pick(_)) => {}
                     // At both ends of the channel is the task itself.
                     (500.., Act::Release(_) | Act::Send(_) | Act::Receive) => {
-                        self.mark = self.mark.join(why)
+                        self.mark = self.mark.join(why);
                     }
                     (500.., _) => self.mark = self.mark.join(files).join(why),
                     (300.., _) if depends => self.mark = self.mark.join(why),
@@ -612,8 +612,8 @@ impl Life {
 
     /// Does what comes next; what was done, and what was seen of it.
     fn step(&mut self, spells: bool) -> (Act, Option<Seen>) {
-        let (held, sent) = (self.shadow.held.len(), self.shadow.sent.len());
-        let (act, hold) = self.random.act(held, sent, spells);
+        let (values, sent) = (self.shadow.held.len(), self.shadow.sent.len());
+        let (act, hold) = self.random.act(values, sent, spells);
         let seen = self.perform(&act, hold);
         (act, seen)
     }
