@@ -72,12 +72,12 @@ const fn ends(primitive: Primitive) -> Ends {
         | Primitive::ClockRead
         | Primitive::ChannelCreate
         | Primitive::ChannelClose => Ends::Here,
+        Primitive::ValueRead | Primitive::ValuePick => Ends::ByTheValue,
         Primitive::AgentWait
         | Primitive::ChannelWrite
         | Primitive::ChannelRead
-        | Primitive::ChannelGrant => Ends::Outside,
-        Primitive::ValueRead | Primitive::ValuePick => Ends::ByTheValue,
-        Primitive::FsRead
+        | Primitive::ChannelGrant
+        | Primitive::FsRead
         | Primitive::FsWrite
         | Primitive::FsEdit
         | Primitive::FsList
