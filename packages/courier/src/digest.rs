@@ -70,7 +70,9 @@ impl Digest {
         let mut text = self.heading.clone();
         for page in &self.pages {
             text.push_str(&page.told);
-            lines(page).iter().for_each(|line| text.push_str(&format!("  + {line}\n")));
+            for line in lines(page) {
+                text.push_str(&format!("  + {line}\n"));
+            }
         }
         text
     }

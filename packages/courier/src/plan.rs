@@ -22,9 +22,10 @@ pub(crate) fn parse(line: &str) -> Option<Plan<'_>> {
     let (mut pages, mut folder, mut post, mut posting) = (Vec::new(), None, None, false);
     for word in line.split_whitespace().map(|word| word.trim_end_matches(['.', ',', ';'])) {
         if word.starts_with("http://") || word.starts_with("https://") {
-            match posting {
-                true => post = Some(word),
-                false => pages.push(word),
+            if posting {
+                post = Some(word);
+            } else {
+                pages.push(word);
             }
         } else if word.starts_with('/') {
             folder = folder.or(Some(word.trim_end_matches('/')));

@@ -13,11 +13,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use synapse_abi::code::Refusal;
-use synapse_abi::registry::Role;
+use synapse_abi::registry::{Primitive, Role};
 use synapse_boundary::{Said, Secrecy, parse};
 
+use crate::grant::excess;
 use crate::record::{Kind, tag};
-use crate::sources::{Source, is_held, sources};
+use crate::sources::{Source, grant, is_held, sources, stands};
 use crate::verify::{Broken, Reader, Record};
 use crate::{explain, render, words};
 
@@ -36,6 +37,8 @@ pub struct Account<'a> {
     pub cause: Option<Record<'a>>,
     /// Its arguments, in order.
     pub arguments: Vec<Source<'a>>,
+    /// What a child was to have and its parent does not, where it was refused for that.
+    pub excess: Vec<String>,
 }
 
 /// Why there is no account.
@@ -85,7 +88,8 @@ impl<'a> Account<'a> {
             .filter_map(|bytes| get(u64::from_le_bytes(bytes.try_into().ok()?)));
         let (origins, cause) = (origins.collect(), decision.cause.and_then(get));
         let arguments = sources(&decision, &records);
-        Ok(Self { decision, answer, outcome, origins, cause, arguments })
+        let excess = beyond(&decision, &records).unwrap_or_default();
+        Ok(Self { decision, answer, outcome, origins, cause, arguments, excess })
     }
 
     /// What each gate said, 1 to 4.
@@ -152,6 +156,9 @@ impl<'a> Account<'a> {
                 (Finding::Refused, advice) => advice.map_or("refused", |advice| advice.why),
             };
             say(if number == 0 { "gates" } else { "" }, &format!("{name:<11}{told}"));
+        }
+        if !self.excess.is_empty() {
+            say("beyond", &render::escape(self.excess.join(", ")));
         }
         say("because", &label(record));
         for (number, origin) in self.origins.iter().enumerate() {
@@ -254,6 +261,15 @@ impl Finding {
             Self::NotReached => "not reached",
         }
     }
+}
+
+/// What the refused grant of a child has more than its parent's.
+fn beyond(decision: &Record<'_>, records: &[Record<'_>]) -> Option<Vec<String>> {
+    let asked = decision.primitive == Some(Primitive::AgentSpawn)
+        && decision.code == Refusal::OutOfScope.number();
+    let sentence = decision.field(tag::SENTENCE).filter(|_| asked)?;
+    let request = stands(str::from_utf8(sentence).ok()?, "grant")?;
+    Some(excess(grant(decision.task, records)?, request))
 }
 
 /// What justified the call, in words.

@@ -27,10 +27,12 @@ use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
 use synapse_abi::code::Fault;
+use synapse_primitives::Platform;
 
 use crate::channel::Pantry;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::Grant;
+use crate::record::Sink;
 use crate::run::Approval;
 use crate::task::{SharedLog, Task, Watch};
 
@@ -72,7 +74,7 @@ impl<P, S> core::fmt::Debug for Staff<P, S> {
     }
 }
 
-impl<P: synapse_primitives::Platform + 'static, S: crate::record::Sink + 'static> Staff<P, S> {
+impl<P: Platform + 'static, S: Sink + 'static> Staff<P, S> {
     /// Children on this engine, of these packages. `places` are those that are free for
     /// agents, shared with whoever else takes some; `memory` bounds each guest's.
     pub fn new<E, B>(engine: E, packages: B, places: Arc<AtomicUsize>, memory: usize) -> Self
@@ -103,8 +105,8 @@ impl<E, B, P, S> Start<P, S> for Starter<E, B>
 where
     E: Engine<Program: 'static> + Clone + 'static,
     B: Packages<E>,
-    P: synapse_primitives::Platform + 'static,
-    S: crate::record::Sink + 'static,
+    P: Platform + 'static,
+    S: Sink + 'static,
 {
     fn find<'a>(&'a self, name: &'a str) -> Finding<'a, Turn<P, S>> {
         Box::pin(async move {
@@ -146,6 +148,15 @@ struct Running {
 struct Bell {
     woken: Mutex<Vec<u64>>,
     driver: Mutex<Option<Waker>>,
+}
+
+impl Bell {
+    fn hears(&self, waker: &Waker) {
+        let mut driver = self.driver.lock();
+        if !driver.as_ref().is_some_and(|driver| driver.will_wake(waker)) {
+            *driver = Some(waker.clone());
+        }
+    }
 }
 
 /// Wakes one job.
@@ -217,7 +228,7 @@ impl<P, S> Crew<P, S> {
     /// Runs a future to its end, and beside it whoever has begun.
     pub(crate) async fn beside<T>(&self, mut first: impl Future<Output = T> + Unpin) -> T {
         poll_fn(|context| {
-            *self.bell.driver.lock() = Some(context.waker().clone());
+            self.bell.hears(context.waker());
             let polled = Pin::new(&mut first).poll(context);
             if polled.is_pending() {
                 self.step();
@@ -253,7 +264,7 @@ impl<P, S> Crew<P, S> {
 const SLICE: u64 = 100;
 
 /// Waits until there is something, at most so many milliseconds.
-pub(crate) async fn wait<P: synapse_primitives::Platform, T>(
+pub(crate) async fn wait<P: Platform, T>(
     platform: &P,
     cancel: &AtomicBool,
     timeout: u64,

@@ -154,13 +154,27 @@ pub(crate) const fn is_held(decision: &Record<'_>) -> bool {
     decision.class & HELD != 0
 }
 
-/// The line that the human typed for a task, as far as its start record has it.
+/// The line that the human typed for a task, as far as its start record has it. What a
+/// parent says to a child is none.
 fn line(task: u64, records: &[Record<'_>]) -> Option<String> {
-    let starts = |record: &&Record<'_>| record.kind == Kind::TaskStart && record.task == task;
-    let text = str::from_utf8(records.iter().find(starts)?.field(tag::TEXT)?).ok()?;
+    let start = start(task, records).filter(|start| start.cause.is_none())?;
+    let text = str::from_utf8(start.field(tag::TEXT)?).ok()?;
     // Nothing but a key has its quotes bare.
     let (_, line) = text.rsplit_once(",\"task\":\"")?;
     Some(plain(line.strip_suffix("\"}")?))
+}
+
+/// What a task has of a grant, as its start record says.
+pub(crate) fn grant<'a>(task: u64, records: &[Record<'a>]) -> Option<&'a str> {
+    let text = str::from_utf8(start(task, records)?.field(tag::TEXT)?).ok()?;
+    // An approval's is the digest of one.
+    let at = text.find("\"grant\":{")?.checked_add("\"grant\":".len())?;
+    let grant = text.get(at..)?;
+    grant.get(..width(grant))
+}
+
+fn start<'r, 'a>(task: u64, records: &'r [Record<'a>]) -> Option<&'r Record<'a>> {
+    records.iter().find(|record| record.kind == Kind::TaskStart && record.task == task)
 }
 
 /// A JSON string without its escapes; `\u` only spells controls here.

@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering;
 
 use synapse_abi::registry::Primitive;
 use synapse_boundary::{Integrity, Secrecy};
+use synapse_kernel::account::Account;
 use synapse_kernel::record::{Kind, tag};
 use synapse_kernel::verify::{Reader, Record};
 
@@ -125,6 +126,12 @@ fn i9_a_request_for_more_is_refused_before_anything_is_started() {
     let (_, heard, log) = world.run(&parent(&says));
     assert_eq!(heard[1..], [Err(401), Err(401), Err(407), Err(407), Err(502)]);
     assert!(records(&log).iter().all(|record| record.task == 0));
+    // The sentence for people names what is too much.
+    let refused = records(&log).iter().find(|record| record.code == 401).unwrap().sequence;
+    let told = |record| Account::find(&log, record).unwrap().lines().join("\n");
+    assert!(told(refused).contains("beyond   net_http_get\n"), "{}", told(refused));
+    assert!(told(refused + 1).contains("beyond   /else/**\n"), "{}", told(refused + 1));
+    assert!(told(refused).contains("a child was to have what its parent does not"));
     assert_eq!(world.places.load(Ordering::Relaxed), 1000);
 }
 

@@ -9,7 +9,7 @@ use core::future::ready;
 use core::pin::{Pin, pin};
 use core::sync::atomic::AtomicBool;
 use core::task::{Context, Poll, Waker};
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -35,7 +35,7 @@ const CALLS: usize = 60;
 
 const GRANT: &str = r#"
 version = 1
-primitives = ["fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick"]
+primitives = ["fs_read", "fs_list", "fs_write", "fs_edit", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick", "channel_create", "channel_write", "channel_read"]
 [[paths]]
 path = "/data/**"
 rights = ["list", "read", "write", "delete"]
@@ -99,6 +99,10 @@ enum Act {
     Mint(&'static str, &'static str, u8),
     /// A warrant for the largest entry of a held listing.
     Select(usize),
+    /// The channel is made, whose ends are the handles 1 and 2.
+    Open,
+    Send(Content),
+    Receive,
     /// The turn ends, with an answer or without.
     End(bool),
 }
@@ -129,10 +133,11 @@ impl Random {
         self.0 |= 1;
     }
 
-    /// What a program does next, that holds so many values.
-    fn act(&mut self, held: usize, spells: bool) -> (Act, bool) {
+    /// What a program does next, that holds so many values, and has sent so many
+    /// messages that it did not receive.
+    fn act(&mut self, held: usize, sent: usize, spells: bool) -> (Act, bool) {
         let keep = self.below(2) == 0;
-        let act = match self.below(24) {
+        let act = match self.below(28) {
             0..5 => Act::Read(self.name(held, spells)),
             5 => Act::List(self.pick(&["/data", "/data/d", "/data/e"])),
             6 => Act::Search("/data", self.pick(&TEXTS)),
@@ -146,6 +151,9 @@ impl Random {
             19 if held > 0 && self.below(4) == 0 => Act::Release(self.below(held)),
             20 if held > 0 => Act::Pick(self.below(held)),
             21 if held > 0 && self.below(2) == 0 => Act::Select(self.below(held)),
+            // Full, it would be waited for.
+            24 | 25 if sent < 50 => Act::Send(self.content(held)),
+            26 | 27 => Act::Receive,
             23 if self.below(3) == 0 => Act::End(self.below(2) == 0),
             _ => {
                 let (verb, path) = self.pick(&MINTS);
@@ -236,6 +244,14 @@ impl Act {
                 "{{\"warrant\":\"fs_delete\",\"arguments\":{{\"path\":{{\"$select\":{},\"order\":[\"max\",\"size\"],\"take\":\"path\"}}}},\"uses\":1}}",
                 place + 1
             )),
+            Self::Open => call("channel_create", "\"kind\":\"messages\"".to_owned(), false),
+            Self::Send(content) => {
+                let content = content.written();
+                call("channel_write", format!("\"channel\":1,\"content\":{content}"), false)
+            }
+            Self::Receive => {
+                call("channel_read", "\"channel\":2,\"max\":1048576,\"timeout\":0".to_owned(), true)
+            }
             Self::End(_) => None,
         }
     }
@@ -254,9 +270,14 @@ impl Act {
             Self::Edit(_, old, new) => [old.1.as_slice(), &new.1].concat(),
             Self::Move(from, to) => name(from).into_iter().chain(name(to)).collect(),
             Self::Release(place) | Self::Pick(place) => vec![*place],
-            Self::List(_) | Self::Search(..) | Self::Mint(..) | Self::Select(_) | Self::End(_) => {
-                Vec::new()
-            }
+            Self::Send(content) => content.1.clone(),
+            Self::List(_)
+            | Self::Search(..)
+            | Self::Mint(..)
+            | Self::Select(_)
+            | Self::Open
+            | Self::Receive
+            | Self::End(_) => Vec::new(),
         }
     }
 }
@@ -303,6 +324,8 @@ struct Shadow {
     /// Whether the task made it.
     folders: BTreeMap<String, bool>,
     held: Vec<Thing>,
+    /// What was sent and not received.
+    sent: VecDeque<Thing>,
     turn: usize,
     grounds: HashMap<u64, Ground>,
 }
@@ -320,6 +343,7 @@ impl Shadow {
             files: OLD.iter().map(old).collect(),
             folders: folders.into_iter().map(|path| (path.to_owned(), false)).collect(),
             held: Vec::new(),
+            sent: VecDeque::new(),
             turn: 0,
             grounds: HashMap::new(),
         }
@@ -388,7 +412,10 @@ impl Shadow {
                 let depends = !act.held().is_empty();
                 match (code, act) {
                     (500.., Act::Pick(_)) => {}
-                    (500.., Act::Release(_)) => self.mark = self.mark.join(why),
+                    // At both ends of the channel is the task itself.
+                    (500.., Act::Release(_) | Act::Send(_) | Act::Receive) => {
+                        self.mark = self.mark.join(why);
+                    }
                     (500.., _) => self.mark = self.mark.join(files).join(why),
                     (300.., _) if depends => self.mark = self.mark.join(why),
                     _ => {}
@@ -403,8 +430,18 @@ impl Shadow {
             Act::Release(place) => Some(self.held[*place].clone()),
             Act::Edit(path, ..) => self.files.get(*path).cloned(),
             Act::Pick(_) => Some(Thing { bytes: None, label: why, own: false }),
+            Act::Receive => Some(self.sent.pop_front().unwrap_or(Thing {
+                bytes: None,
+                label: Label::SYSTEM,
+                own: false,
+            })),
             _ => None,
         };
+        if let (Act::Receive, Some(Thing { bytes: Some(sent), .. }), Ok((Form::Bytes, _, came))) =
+            (act, &shown, seen)
+        {
+            assert_eq!(sent, came, "a message comes as it was sent");
+        }
         match (form, shown) {
             (Form::Held, shown) => {
                 let files = Label::new(Integrity::Ingested, Secrecy::FILES, Origin::NONE);
@@ -459,6 +496,10 @@ impl Shadow {
                     let label = thing.label.join(covering(&path)).join(covering(&moved(&path)));
                     (moved(&path), Thing { label, ..thing })
                 }));
+            }
+            Act::Send(content) => {
+                let bytes = self.bytes(content);
+                self.sent.push_back(Thing { bytes, label: why, own: false });
             }
             Act::Delete(path) => {
                 let path = self.path(*path).unwrap();
@@ -563,20 +604,29 @@ impl Life {
             .confirmed_by(Arc::new(Hand(Mutex::new(Random::new(seed + 7)))));
         task.know(now(NameIndex::walk(&*files, &grant.scope, ENTRIES)));
         let (random, shadow) = (Random::new(seed), Shadow::new(world));
-        Self { seed, random, files, grant, tape, task, last, shadow, log: Vec::new() }
+        let mut life =
+            Self { seed, random, files, grant, tape, task, last, shadow, log: Vec::new() };
+        life.perform(&Act::Open, false);
+        life
     }
 
     /// Does what comes next; what was done, and what was seen of it.
     fn step(&mut self, spells: bool) -> (Act, Option<Seen>) {
-        let (act, hold) = self.random.act(self.shadow.held.len(), spells);
+        let (values, sent) = (self.shadow.held.len(), self.shadow.sent.len());
+        let (act, hold) = self.random.act(values, sent, spells);
+        let seen = self.perform(&act, hold);
+        (act, seen)
+    }
+
+    fn perform(&mut self, act: &Act, hold: bool) -> Option<Seen> {
         let Some(sentence) = act.written(hold) else {
             let broke = matches!(act, Act::End(true));
             self.task.end_turn(if broke { Err(Ended::Deadline) } else { Ok(()) });
             self.shadow.turn += 1;
             self.log.push(format!("the turn ends, broken: {broke}"));
-            return (act, None);
+            return None;
         };
-        let (before, ground) = (self.task.mark(), self.shadow.ground(&act, &sentence));
+        let (before, ground) = (self.task.mark(), self.shadow.ground(act, &sentence));
         let reply = now(self.task.submit(sentence.as_bytes()));
         let seen = reply.map(|reply| {
             let bytes = reply.lower();
@@ -585,7 +635,7 @@ impl Life {
         });
         self.log.push(format!("{sentence} -> {seen:?}"));
         self.shadow.grounds.insert(*self.last.lock(), ground);
-        self.shadow.apply(&act, &seen);
+        self.shadow.apply(act, &seen);
         let mark = self.task.mark();
         assert!(at_least(mark, before), "{} the mark fell: {mark:?}", self.told());
         let least = self.shadow.mark;
@@ -594,7 +644,7 @@ impl Life {
             assert_eq!(*shown, mark.integrity, "{} a reply tells the mark", self.told());
         }
         self.random.see(&seen);
-        (act, Some(seen))
+        Some(seen)
     }
 
     /// Reads all that is left with a task that has read nothing.

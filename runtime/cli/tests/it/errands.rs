@@ -23,8 +23,8 @@ fn package(home: &Path, name: &str, grant: &str) -> PathBuf {
     let built = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.wasm"));
     let folder = home.join(name);
     fs::create_dir_all(&folder).unwrap();
-    let mut build = Command::new(env!("CARGO_BIN_EXE_synapse"));
-    let done = build.arg("build").arg(&source).arg("--output").arg(&built).output().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_synapse"));
+    let done = command.arg("build").arg(&source).arg("--output").arg(&built).output().unwrap();
     assert!(done.status.success(), "{}", err(&done));
     fs::copy(&built, folder.join(name).with_extension("wasm")).unwrap();
     fs::write(folder.join("grant.toml"), grant).unwrap();
@@ -120,10 +120,10 @@ impl Site {
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (mut stream, mut request) = (stream.unwrap(), Vec::new());
-                let mut part = [0; 4096];
+                let mut buffer = [0; 4096];
                 while !is_whole(&request) {
-                    let length = stream.read(&mut part).unwrap();
-                    request.extend_from_slice(&part[..length]);
+                    let length = stream.read(&mut buffer).unwrap();
+                    request.extend_from_slice(&buffer[..length]);
                 }
                 let request = String::from_utf8(request).unwrap();
                 let path = request.split(' ').nth(1).unwrap();
@@ -174,7 +174,7 @@ fn courier_grant(pages: [u16; 2], post: u16) -> String {
 }
 
 const HERE: [Ipv4Addr; 3] =
-    [Ipv4Addr::new(127, 0, 0, 1), Ipv4Addr::new(127, 0, 0, 3), Ipv4Addr::new(127, 0, 0, 2)];
+    [Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 3), Ipv4Addr::new(127, 0, 0, 2)];
 
 #[test]
 fn the_courier_keeps_and_posts_what_has_changed_on_ten_pages_and_asks_nobody() {
@@ -201,9 +201,9 @@ fn the_courier_keeps_and_posts_what_has_changed_on_ten_pages_and_asks_nobody() {
     // Nothing was kept before: that alone was not found.
     assert!(codes.iter().all(|code| [0, 502].contains(code)), "{codes:?}");
     let posted = posted(&sites[2]);
-    let lines: String =
-        (0..10).map(|page| format!("- {}: new, 7 bytes\n  + news {page}\n", urls[page])).collect();
-    assert!(posted.ends_with(&lines), "{posted}");
+    let told = |page: usize| format!("- {}: new, 7 bytes\n  + news {page}\n", urls[page]);
+    let lines: Vec<String> = (0..10).map(told).collect();
+    assert!(posted.ends_with(&lines.concat()), "{posted}");
     assert_eq!(posted, digest(home));
 
     // A page says something else, with a link that nobody typed: it goes without.
