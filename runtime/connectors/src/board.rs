@@ -1,0 +1,235 @@
+//! A run's connectors: started, held against what was approved, called
+//!
+//! # Invariants
+//! - A server is called only while its list is the approved one.
+//! - What a sealed server is told is kept before it is told, and is in the label of all
+//!   that it answers from then on, in later runs too.
+//!
+//! # Not here
+//! Whether a call is permitted (the boundary), and its label otherwise (`primitives`).
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use synapse_abi::code::Fault;
+use synapse_kernel::manifest::{Manifest, Verb};
+use synapse_primitives::platform::{Connectors, Use, Used, Using};
+use synapse_primitives::rest::Names;
+use tokio::sync::Mutex;
+
+use crate::answer;
+use crate::approval::{Approved, replace};
+use crate::confine::Launcher;
+use crate::server::{Server, Trouble};
+
+/// How often a call looks whether it was cancelled.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// The connectors of a run.
+#[derive(Debug)]
+pub struct Board {
+    connectors: BTreeMap<String, Connector>,
+    launcher: Launcher,
+    cancel: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+struct Connector {
+    manifest: Manifest,
+    list: [u8; 32],
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    server: Option<Server>,
+    /// What it was told, for one that can tell nobody else, and where that is kept.
+    told: Option<(PathBuf, Names)>,
+}
+
+/// Why a run cannot have a connector.
+#[derive(Debug)]
+pub enum Unready {
+    /// What it was told cannot be read.
+    Told(PathBuf),
+    /// It does not begin.
+    Trouble(String, Trouble),
+    /// It does not offer what was approved.
+    Changed(String),
+}
+
+impl fmt::Display for Unready {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Told(path) => write!(
+                f,
+                "cannot read {}, which says what a connector was told; its answers have no label \
+                 without it; check its permissions",
+                path.display()
+            ),
+            Self::Trouble(server, why) => write!(f, "connector `{server}`: {why}"),
+            Self::Changed(server) => write!(
+                f,
+                "connector `{server}` does not offer what was approved; see `synapse tools diff \
+                 {server}`, then `synapse tools approve {server}`"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Unready {}
+
+/// How the file begins that says what a server was told, with its version.
+const HEADER: &str = "synapse told 1";
+
+impl Board {
+    /// Those that were approved. `told` is the folder that says what each was told;
+    /// `cancel` is set to end the run.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn new(
+        approved: Vec<Approved>,
+        told: &Path,
+        launcher: Launcher,
+        cancel: Arc<AtomicBool>,
+    ) -> Result<Self, Unready> {
+        let mut connectors = BTreeMap::new();
+        for Approved { manifest, list } in approved {
+            let path = told.join(&manifest.server);
+            let names = read(&path)?;
+            let told = manifest.start.is_confined().then_some((path, names));
+            let state = Mutex::new(State { server: None, told });
+            let server = manifest.server.clone();
+            connectors.insert(server, Connector { manifest, list, state });
+        }
+        Ok(Self { connectors, launcher, cancel })
+    }
+
+    /// Starts them all, and holds what each offers against what was approved.
+    ///
+    /// # Errors
+    /// The first that cannot be used.
+    pub async fn begin(&self) -> Result<(), Unready> {
+        for (name, connector) in &self.connectors {
+            let server = connector.begin(&self.launcher).await;
+            let server = server.map_err(|why| Unready::Trouble(name.clone(), why))?;
+            let server = server.ok_or_else(|| Unready::Changed(name.clone()))?;
+            connector.state.lock().await.server = Some(server);
+        }
+        Ok(())
+    }
+
+    async fn call(&self, call: Use<'_>) -> Used {
+        let found = call.tool.split_once('/').and_then(|(server, verb)| {
+            let connector = self.connectors.get(server)?;
+            Some((connector, connector.manifest.verb(verb)?))
+        });
+        let Some((connector, verb)) = found else {
+            return Used { reply: Err(Fault::NotFound), carried: Names::NONE };
+        };
+        let mut state = connector.state.lock().await;
+        if state.tell(call.carries).is_err() {
+            return Used { reply: Err(Fault::Io), carried: state.carried() };
+        }
+        let ended = async {
+            while !self.cancel.load(Ordering::Relaxed) {
+                tokio::time::sleep(GLANCE).await;
+            }
+        };
+        let reply = tokio::select! {
+            () = ended => Err(Fault::Cancelled),
+            reply = connector.call(&mut state, verb, &self.launcher, call) => reply,
+        };
+        if matches!(reply, Err(Fault::TimedOut | Fault::Closed | Fault::Cancelled | Fault::Changed))
+        {
+            // Whatever it does now, nobody waits for it.
+            state.server = None;
+        }
+        Used { reply, carried: state.carried() }
+    }
+}
+
+impl Connectors for Board {
+    fn tool<'a>(&'a self, call: Use<'a>) -> Using<'a> {
+        Box::pin(self.call(call))
+    }
+}
+
+impl Connector {
+    /// A server that offers what was approved, or another one.
+    async fn begin(&self, launcher: &Launcher) -> Result<Option<Server>, Trouble> {
+        let mut server = Server::start(&self.manifest.start, launcher).await?;
+        let offers = server.list().await?.digest() == self.list;
+        Ok(offers.then_some(server))
+    }
+
+    async fn call(
+        &self,
+        state: &mut State,
+        verb: &Verb,
+        launcher: &Launcher,
+        call: Use<'_>,
+    ) -> Result<Vec<u8>, Fault> {
+        let arguments = serde_json::from_str(call.arguments).map_err(|_| Fault::BadAnswer)?;
+        if state.server.is_none() {
+            let begun = self.begin(launcher).await.map_err(|_| Fault::Closed)?;
+            state.server = Some(begun.ok_or(Fault::Changed)?);
+        }
+        let server = state.server.as_mut().ok_or(Fault::Closed)?;
+        self.compare(server).await?;
+        let result = server.call(&verb.tool, arguments).await?;
+        let most = call.most.min(self.manifest.start.reply);
+        answer::bytes(&result, !verb.fields.is_empty(), most)
+    }
+
+    /// Whether a server that says that its list changed offers what was approved.
+    async fn compare(&self, server: &mut Server) -> Result<(), Fault> {
+        if !server.has_changed() {
+            return Ok(());
+        }
+        let list = server.list().await.map_err(|_| Fault::Changed)?;
+        if list.digest() == self.list { Ok(()) } else { Err(Fault::Changed) }
+    }
+}
+
+impl State {
+    /// Keeps what a sealed server is about to be told.
+    fn tell(&mut self, carries: &Names) -> std::io::Result<()> {
+        let Some((path, told)) = &mut self.told else { return Ok(()) };
+        let mut all = told.clone();
+        all.join(carries);
+        if all != *told {
+            let names: Vec<&str> = [HEADER].into_iter().chain(all.iter()).collect();
+            if let Some(folder) = path.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            replace(path, &format!("{}\n", names.join("\n")))?;
+            *told = all;
+        }
+        Ok(())
+    }
+
+    fn carried(&self) -> Names {
+        self.told.as_ref().map_or(Names::NONE, |(_, told)| told.clone())
+    }
+}
+
+fn read(path: &Path) -> Result<Names, Unready> {
+    let text = match fs::read_to_string(path) {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Names::NONE),
+        text => text.map_err(|_| Unready::Told(path.to_owned()))?,
+    };
+    let mut lines = text.lines();
+    if lines.next() != Some(HEADER) {
+        return Err(Unready::Told(path.to_owned()));
+    }
+    let mut names = Names::NONE;
+    lines.for_each(|name| names.add(name));
+    Ok(names)
+}

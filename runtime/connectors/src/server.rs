@@ -1,0 +1,252 @@
+//! One server: its process, its list, its answers
+//!
+//! # Invariants
+//! - Every wait has an end: starting, listing and calling.
+//! - What a server sends beyond its bounds is dropped, not kept.
+//!
+//! # Not here
+//! Whether its list is the approved one (`board`); the walls (`confine`).
+
+use core::fmt;
+use core::future::Future;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientRequest, JsonObject, ListToolsRequest,
+    PaginatedRequestParams, ServerResult, Tool,
+};
+use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ClientHandler, RoleClient};
+use rustix::process::{Pid, Signal, kill_process_group};
+use synapse_abi::code::Fault;
+use synapse_kernel::manifest::Start;
+use tokio::net::unix::pipe;
+use tokio::time::timeout;
+
+use crate::confine::{self, Launcher, Wall};
+use crate::list::{List, TOOLS};
+
+/// How long a server may take to begin, and to say what it offers.
+const BEGIN: Duration = Duration::from_secs(20);
+
+/// Bytes of a message around what it carries.
+const FRAME: usize = 64 << 10;
+
+/// A server that runs. It ends with this.
+pub struct Server {
+    process: Process,
+    service: RunningService<RoleClient, Ears>,
+    changed: Arc<AtomicBool>,
+    patience: Duration,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("process", &self.process).finish_non_exhaustive()
+    }
+}
+
+/// Why a server does not begin.
+#[derive(Debug)]
+pub enum Trouble {
+    /// Its address is on the network, which this version does not speak to.
+    Remote,
+    /// The process could not be started.
+    Start(io::Error),
+    /// A wall could not be raised.
+    Wall(Wall),
+    /// It ended before it said what it offers.
+    Died(Option<i32>),
+    /// It said nothing in time.
+    Silent,
+    /// What it said is not what the protocol asks.
+    Nonsense(String),
+    /// It offers more than anybody could read.
+    TooMany,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Remote => f.write_str(
+                "the server is at an address; this version starts programs only; use a program \
+                 that speaks for it",
+            ),
+            Self::Start(why) => {
+                write!(f, "the server's process cannot be started; {why}; check this machine")
+            }
+            Self::Wall(wall) => write!(f, "the server was not started: {wall}"),
+            Self::Died(Some(status)) => write!(
+                f,
+                "the server ended with status {status}; it may lack a folder, a variable or the \
+                 network; give it what it needs in its manifest's `[start]`"
+            ),
+            Self::Died(None) => f.write_str(
+                "the server was ended by a signal; it may want more memory; give it what it \
+                 needs in its manifest's `[start]`",
+            ),
+            Self::Silent => write!(
+                f,
+                "the server said nothing in {} s; it may speak no MCP on its output; start it by \
+                 hand and look",
+                BEGIN.as_secs()
+            ),
+            Self::Nonsense(why) => write!(
+                f,
+                "the server's answers are not MCP; {}; ask who wrote it",
+                why.escape_debug()
+            ),
+            Self::TooMany => {
+                write!(
+                    f,
+                    "the server offers more than {TOOLS} tools; nobody reads that; use another"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for Trouble {}
+
+/// Hears of a list that changed, and grants a server nothing that it asks for.
+#[derive(Debug)]
+struct Ears(Arc<AtomicBool>);
+
+impl ClientHandler for Ears {
+    fn on_tool_list_changed(
+        &self,
+        _: NotificationContext<RoleClient>,
+    ) -> impl Future<Output = ()> + Send + '_ {
+        self.0.store(true, Ordering::Relaxed);
+        core::future::ready(())
+    }
+}
+
+impl Server {
+    /// Starts a server behind its walls and greets it.
+    ///
+    /// # Errors
+    /// It did not begin.
+    pub async fn start(start: &Start, launcher: &Launcher) -> Result<Self, Trouble> {
+        if start.command.is_empty() {
+            return Err(Trouble::Remote);
+        }
+        let mut process = Process(confine::start(start, launcher).map_err(Trouble::Start)?);
+        let (read, write) = process.pipes().map_err(Trouble::Start)?;
+        // A byte may stand as six in a message.
+        let longest = start.reply.saturating_mul(6).saturating_add(FRAME);
+        let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(longest);
+        let changed = Arc::new(AtomicBool::new(false));
+        let greeted = timeout(BEGIN, serve_client(Ears(Arc::clone(&changed)), transport)).await;
+        let service = match greeted {
+            Err(_) => return Err(process.trouble().unwrap_or(Trouble::Silent)),
+            Ok(Err(why)) => {
+                // The end of its output is seen before that of the process.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                return Err(process
+                    .trouble()
+                    .unwrap_or_else(|| Trouble::Nonsense(why.to_string())));
+            }
+            Ok(Ok(service)) => service,
+        };
+        let patience = Duration::from_secs(start.seconds);
+        Ok(Self { process, service, changed, patience })
+    }
+
+    /// What it offers now.
+    ///
+    /// # Errors
+    /// It does not say.
+    pub async fn list(&mut self) -> Result<List, Trouble> {
+        self.changed.store(false, Ordering::Relaxed);
+        match timeout(BEGIN, self.pages()).await {
+            Err(_) => Err(self.process.trouble().unwrap_or(Trouble::Silent)),
+            Ok(listed) => listed.map(|tools| List::new(&tools)),
+        }
+    }
+
+    async fn pages(&self) -> Result<Vec<Tool>, Trouble> {
+        let mut tools = Vec::new();
+        let mut cursor = None;
+        // Asked for anew: how long an answer holds is not the server's to say.
+        for _ in 0..TOOLS {
+            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
+            let answer = self.service.send_request(request).await;
+            let answer = answer.map_err(|why| Trouble::Nonsense(why.to_string()))?;
+            let ServerResult::ListToolsResult(page) = answer else {
+                return Err(Trouble::Nonsense("another answer than a list".to_owned()));
+            };
+            tools.extend(page.tools);
+            cursor = page.next_cursor;
+            if tools.len() > TOOLS {
+                break;
+            }
+            if cursor.is_none() {
+                return Ok(tools);
+            }
+        }
+        Err(Trouble::TooMany)
+    }
+
+    /// Whether it said that its list changed since it was last asked for.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// `TimedOut`, `Closed` where it died, `BadAnswer`.
+    pub async fn call(&self, tool: &str, arguments: JsonObject) -> Result<CallToolResult, Fault> {
+        let mut call = CallToolRequestParams::new(tool.to_owned());
+        call.arguments = Some(arguments);
+        match timeout(self.patience, self.service.call_tool(call)).await {
+            Err(_) => Err(Fault::TimedOut),
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))) => {
+                Err(Fault::Closed)
+            }
+            Ok(Err(_)) => Err(Fault::BadAnswer),
+        }
+    }
+}
+
+/// A process and all that it started, which end with this.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Process {
+    fn pipes(&mut self) -> io::Result<(pipe::Receiver, pipe::Sender)> {
+        let lost = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let output = OwnedFd::from(self.0.stdout.take().ok_or_else(lost)?);
+        let input = OwnedFd::from(self.0.stdin.take().ok_or_else(lost)?);
+        Ok((pipe::Receiver::from_owned_fd(output)?, pipe::Sender::from_owned_fd(input)?))
+    }
+
+    /// Why it is over, if it is.
+    fn trouble(&mut self) -> Option<Trouble> {
+        let status = self.0.try_wait().ok()??.code();
+        Some(match status.and_then(Wall::of) {
+            Some(wall) => Trouble::Wall(wall),
+            None => Trouble::Died(status),
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // What is over has no group any more.
+        if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}
