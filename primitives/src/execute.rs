@@ -413,7 +413,7 @@ async fn list<P: Platform, F: Facts + Sync>(
 /// covers, nothing. Another name that no sentence can spell is no secret, so that
 /// a guest can say it was there.
 fn sight(call: &Authorized<'_>, path: &str) -> Sight {
-    if call.scope().denies(path.split('/').filter(|name| !name.is_empty())) {
+    if call.scope().denies(path) {
         return Sight::Hidden;
     }
     let Ok(path) = NormalPath::parse(Cow::Borrowed(path)) else { return Sight::Unspelled };
