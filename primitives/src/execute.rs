@@ -29,11 +29,10 @@ use synapse_abi::reply::Form;
 use synapse_boundary::select::{Taken, resolve};
 use synapse_boundary::sentence::{Argument, Piece};
 use synapse_boundary::target::Target;
-use synapse_boundary::{
-    Authorized, Facts, Integrity, Label, Labelled, NormalPath, Origin, Rights, Secrecy,
-};
+use synapse_boundary::{Authorized, Facts, Integrity, Label, NormalPath, Origin, Rights, Secrecy};
 
 use crate::fetch::{Reached, fetch, most};
+use crate::labelled::Labelled;
 use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
 use crate::rest::{Creator, Names, Owner, Rest, Stamp};
 use crate::search::{Sight, search};

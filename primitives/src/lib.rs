@@ -35,6 +35,7 @@ pub mod execute;
 mod fetch;
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod journal;
+mod labelled;
 pub mod memory;
 pub mod mounts;
 pub mod platform;
@@ -45,6 +46,7 @@ pub mod store;
 
 pub use execute::{Caller, Done, Executed, execute};
 pub use fetch::most;
+pub use labelled::Labelled;
 pub use platform::Platform;
 pub use state::Standing;
 pub use synapse_abi::code::Fault;

@@ -23,9 +23,9 @@ use core::time::Duration;
 
 use spin::Mutex;
 use synapse_abi::limits;
-use synapse_boundary::{Integrity, Label, Labelled, Origin, Secrecy};
-use synapse_primitives::Platform;
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::execute::escape;
+use synapse_primitives::{Labelled, Platform};
 
 use crate::confirm::Confirm;
 use crate::engine::{Ended, Engine, TurnLimits};
