@@ -38,6 +38,7 @@ pub mod sentence;
 pub mod target;
 pub mod url;
 pub mod warrant;
+mod words;
 
 pub use answer::{Answer, Said, State, answer, decide_answered};
 pub use capability::Table;
