@@ -19,7 +19,7 @@ use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Harm, Primitive, Type};
 
 use crate::answer::{Said, State};
-use crate::gates::{Facts, Finding, InScope, Question, Verdict};
+use crate::gates::{Facts, Finding, InScope, Judged, Question, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
 use crate::scope::{Place, Rights, Scope, Terms};
@@ -89,24 +89,37 @@ pub fn commit<'s>(
     facts: &impl Facts,
     now: u64,
 ) -> Result<Opened<'s>, SinkFailed> {
-    verdict.finding = warrants.still(verdict.finding, verdict.cause);
     let Verdict { raw, task, justification, cause, .. } = verdict;
-    let (primitive, call, refusal) = (verdict.primitive(), verdict.call(), verdict.refusal());
-    let targets = &verdict.targets;
+    if let Ok(Judged { finding, .. }) = &mut verdict.judged
+        && warrants.is_spent(finding, cause)
+    {
+        *finding = Finding::Refused(Refusal::Spent);
+    }
+    let (primitive, call, targets) = (verdict.primitive(), verdict.call(), verdict.targets());
+    let refusal = match &verdict.judged {
+        Err(refusal) | Ok(Judged { finding: Finding::Refused(refusal), .. }) => Some(*refusal),
+        Ok(_) => None,
+    };
     let entry = Entry { task, raw, primitive, call, targets, refusal, justification, cause };
     let record = log.record(&entry, facts, now)?;
-    let targets = verdict.targets;
-    Ok(match verdict.finding {
-        Finding::Passed(call, passed) => {
+    let Judged { sentence, targets, finding } = match verdict.judged {
+        Ok(judged) => judged,
+        Err(refusal) => {
+            return Ok(Opened::Refused(Refused { refusal, label: Label::SYSTEM, record }));
+        }
+    };
+    Ok(match finding {
+        Finding::Passed(passed) => {
             warrants.spend(cause);
+            let call = sentence.call;
             Opened::Permitted(Authorized { call, targets, passed, record, justification, cause })
         }
-        Finding::Minted(_, mint) => {
+        Finding::Minted(mint) => {
             warrants.add(*mint, record);
             Opened::Minted(record)
         }
-        Finding::Refused(sentence, refusal) => {
-            let label = sentence.map_or(Label::SYSTEM, |it| told(&it, refusal, justification));
+        Finding::Refused(refusal) => {
+            let label = told(&sentence, refusal, justification);
             Opened::Refused(Refused { refusal, label, record })
         }
     })
