@@ -130,7 +130,7 @@ impl Shown<'_, '_> {
     }
 
     fn add_all(&mut self, rest: &Rest, covering: Secrecy) {
-        let scope = self.authorized.scope();
+        let scope = self.authorized.passed().scope;
         let label = rest.label(self.caller.compartments, scope.named());
         let secrecy = label.secrecy.join(covering);
         self.label = self.label.join(Label { secrecy, ..label });
@@ -140,9 +140,9 @@ impl Shown<'_, '_> {
 /// The compartments that patterns of the grant give to a path.
 fn covering(call: &Authorized<'_>, path: &str) -> Secrecy {
     match NormalPath::parse(Cow::Borrowed(path)) {
-        Ok(path) => call.scope().compartments(&path),
+        Ok(path) => call.passed().scope.compartments(&path),
         // No pattern spells it, but one may cover it.
-        Err(_) => call.scope().named(),
+        Err(_) => call.passed().scope.named(),
     }
 }
 
@@ -179,7 +179,7 @@ fn source(
     let origin = Origin::record(authorized.record());
     // A fault shows nothing, and what is not there may have been made or taken away by
     // any task under this grant.
-    let secrecy = Secrecy::PROMPT.join(Secrecy::FILES).join(authorized.scope().named());
+    let secrecy = Secrecy::PROMPT.join(Secrecy::FILES).join(authorized.passed().scope.named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
     match authorized.call().primitive() {
         // That an edit found its one place tells what stood in the file.
@@ -208,7 +208,7 @@ fn source(
         }
         // What was sent may be what came back.
         Primitive::NetHttpGet | Primitive::NetHttpPost => {
-            let own = authorized.terms().own.join(reached.secrecy());
+            let own = authorized.passed().terms.own.join(reached.secrecy());
             Label::new(Integrity::Ingested, own, origin).join(authorized.justification())
         }
         // No board executes these yet, which is the kernel's own word; anything
@@ -412,11 +412,11 @@ async fn list<P: Platform, F: Facts + Sync>(
 /// covers, nothing. Another name that no sentence can spell is no secret, so that
 /// a guest can say it was there.
 fn sight(call: &Authorized<'_>, path: &str) -> Sight {
-    if call.scope().denies(path) {
+    if call.passed().scope.denies(path) {
         return Sight::Hidden;
     }
     let Ok(path) = NormalPath::parse(Cow::Borrowed(path)) else { return Sight::Unspelled };
-    match call.scope().check(&path, Rights::READ) {
+    match call.passed().scope.check(&path, Rights::READ) {
         Ok(()) => Sight::Read,
         Err(_) => Sight::Passed,
     }
@@ -462,14 +462,14 @@ pub fn escape(json: &mut String, text: &str) {
 }
 
 fn journal(call: &Authorized<'_>, caller: Caller<'_>) -> Journal {
-    let moved = call.path(0).map_or(Secrecy::NONE, |path| call.scope().compartments(path));
+    let moved = call.path(0).map_or(Secrecy::NONE, |path| call.passed().scope.compartments(path));
     let stamp = Stamp {
         rest: Rest::of(call.justification(), caller.compartments),
         creator: caller.creator,
         carried: Names::of(moved, caller.compartments),
         owner: owner(call),
     };
-    let (record, room, expects) = (call.record(), call.journal_room(), call.expects());
+    let (record, room, expects) = (call.record(), call.passed().room, call.expects());
     Journal { record, room, expects, stamp }
 }
 

@@ -353,10 +353,13 @@ pub(crate) struct Stopped {
 
 /// A sentence that passed all four gates.
 #[derive(Debug)]
-pub(crate) struct InScope<'s> {
-    pub(crate) scope: &'s Scope,
-    pub(crate) terms: Terms,
-    pub(crate) room: u64,
+pub struct InScope<'s> {
+    /// The scope that it is inside of.
+    pub scope: &'s Scope,
+    /// What the entries that cover its target say.
+    pub terms: Terms,
+    /// Bytes that the journal could take.
+    pub room: u64,
     /// What must stand at the target still, for a call that was confirmed.
     pub(crate) expects: Option<State>,
 }
@@ -487,9 +490,7 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
         let rows = call.primitive.row().arguments.iter().filter(|row| row.role == Role::Target);
         // What a selector comes to is located when its warrant is used.
         for (row, (target, defect)) in rows.zip(normal.iter().zip(defects)) {
-            if let Some(defect) = defect {
-                return Err(*defect);
-            }
+            defect.map_or(Ok(()), Err)?;
             if let Some(Target::Path(path)) = target {
                 request.scope.check(path, row.needs)?;
             }

@@ -104,9 +104,7 @@ impl<'s> Parser<'s> {
         let uses = if is_call { None } else { Some(self.uses()?) };
         self.eat("}")?;
         require(self.rest.is_empty())?;
-        if let Some(defect) = self.defect {
-            return Err(defect);
-        }
+        self.defect.map_or(Ok(()), Err)?;
         let call = Call { raw, primitive, arguments, ranges, held: self.held, hold };
         Ok(Sentence { call, uses })
     }

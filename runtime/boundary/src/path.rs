@@ -106,10 +106,9 @@ fn check(name: &str) -> Result<(), Refusal> {
     if name.len() > COMPONENT {
         return Err(Refusal::TooDeep);
     }
-    let bad = name.ends_with(['.', ' '])
-        || name.chars().any(|char| char.is_control() || matches!(char, ':' | '\\'))
-        || name.chars().any(is_default_ignorable)
-        || is_short_name(name);
+    let odd =
+        |char: char| char.is_control() || matches!(char, ':' | '\\') || is_default_ignorable(char);
+    let bad = name.ends_with(['.', ' ']) || name.chars().any(odd) || is_short_name(name);
     if bad { Err(Refusal::BadName) } else { Ok(()) }
 }
 

@@ -12,7 +12,6 @@
 //! # Not here
 //! What a record looks like, and where it is kept (`synapse-kernel`).
 
-use alloc::borrow::ToOwned;
 use core::net::IpAddr;
 
 use synapse_abi::code::{self, Refusal};
@@ -22,7 +21,7 @@ use crate::answer::{Said, State};
 use crate::gates::{Facts, Finding, InScope, Judged, Question, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
-use crate::scope::{Place, Rights, Scope, Terms};
+use crate::scope::{Place, Rights};
 use crate::sentence::{Call, Sentence};
 use crate::target::{TARGETS, Target, method};
 use crate::url::Url;
@@ -229,10 +228,8 @@ impl<'s> Authorized<'s> {
     /// Its target, if that is a URL.
     #[must_use]
     pub fn url(&self) -> Option<Url<'_>> {
-        match &self.targets {
-            [Some(Target::Url(url)), _] => Url::parse(url).ok(),
-            _ => None,
-        }
+        let Target::Url(url) = self.target(0)? else { return None };
+        Url::parse(url).ok()
     }
 
     /// Whether its URL's host may be connected to at this address, which then has
@@ -246,16 +243,10 @@ impl<'s> Authorized<'s> {
         relied.is_within(terms.clear).then_some(terms.own)
     }
 
-    /// What the entries that cover its target say.
+    /// What it was decided by.
     #[must_use]
-    pub const fn terms(&self) -> Terms {
-        self.passed.terms
-    }
-
-    /// Bytes that the journal could take when it was decided.
-    #[must_use]
-    pub const fn journal_room(&self) -> u64 {
-        self.passed.room
+    pub const fn passed(&self) -> &InScope<'s> {
+        &self.passed
     }
 
     /// The warrant or the answer that it rests on, where it needed one.
@@ -274,7 +265,7 @@ impl<'s> Authorized<'s> {
     /// of a directory is one of all that is in it.
     #[must_use]
     pub fn covers(&self, path: &str, rights: Rights) -> bool {
-        NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
+        NormalPath::parse(path.into()).is_ok_and(|path| {
             let tainted = self.justification.integrity == Integrity::Ingested;
             let harmful = self.call.primitive().row().harm != Harm::None;
             // Who confirmed a removal saw the tree that it takes.
@@ -283,11 +274,5 @@ impl<'s> Authorized<'s> {
             let protected = tainted && harmful && !sworn && crate::protected::is_protected(&path);
             self.passed.scope.check(&path, rights).is_ok() && !protected
         })
-    }
-
-    /// The scope it was decided under.
-    #[must_use]
-    pub const fn scope(&self) -> &'s Scope {
-        self.passed.scope
     }
 }

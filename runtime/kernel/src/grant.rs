@@ -34,12 +34,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::Scope;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::record::RECORD;
 use notes::Notes;
 pub use notes::Notice;
 pub use schema::schema;
@@ -52,7 +52,7 @@ const VERSION: i64 = 1;
 const MEMORY_MAX: i64 = 1 << 30;
 
 /// Bytes of a summary at most: a run's first record holds it, beside its task line.
-pub(crate) const SUMMARY_MAX: usize = limits::RECORD - (9 << 10);
+pub(crate) const SUMMARY_MAX: usize = RECORD - (9 << 10);
 
 /// What one task may do.
 #[derive(Debug, Default)]

@@ -32,7 +32,7 @@ use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
 use crate::held::Value;
 use crate::names::{ENTRIES, NameIndex};
-use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
+use crate::record::{Durability, Event, Kind, Log, RECORD, Sink, SinkFailed, tag};
 use crate::session::{Author, Message, Session, input, mark};
 use crate::task::{Parts, SharedLog, Task, Watch};
 
@@ -380,7 +380,7 @@ const LINE: usize = 1000;
 const NAME: usize = 72;
 
 // A character takes six bytes at most, the record's own fields and keys less than 384.
-const _: () = assert!(SUMMARY_MAX + 6 * (LINE + 5 * NAME) + 384 <= limits::RECORD);
+const _: () = assert!(SUMMARY_MAX + 6 * (LINE + 5 * NAME) + 384 <= RECORD);
 
 #[cfg(test)]
 mod tests {

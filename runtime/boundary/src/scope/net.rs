@@ -54,15 +54,11 @@ impl HostPattern {
     pub fn parse(text: &str) -> Option<Self> {
         let host = |text| Host::parse(text).ok();
         if let Some(suffix) = text.strip_prefix("*.") {
-            return match host(suffix)? {
-                Host::Name(name) => Some(Self::Below(name.as_str().into())),
-                Host::V4(_) | Host::V6(_) => None,
-            };
+            let Host::Name(name) = host(suffix)? else { return None };
+            return Some(Self::Below(name.as_str().into()));
         }
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
+        let mut parts = text.splitn(2, '/');
+        let (address, prefix) = (parts.next()?, parts.next());
         let (address, before) = match host(address)? {
             Host::Name(name) if prefix.is_none() => return Some(Self::Name(name.as_str().into())),
             Host::Name(_) => return None,
