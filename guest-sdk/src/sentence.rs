@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde_json::Value;
 use synapse_abi::registry::Primitive;
-use synapse_abi::reply::{Form, Frame, HEADER, Mark};
+use synapse_abi::reply::{Form, HEADER, Mark, VERSION};
 
 /// A held value: its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -326,7 +326,11 @@ impl Reply {
     /// # Errors
     /// [`Error::Frame`].
     pub fn parse(mut bytes: Vec<u8>) -> Result<Self, Error> {
-        let Frame { form, mark, .. } = Frame::parse(&bytes).ok_or(Error::Frame)?;
+        let Some(&[VERSION, form, mark, 0]) = bytes.first_chunk::<HEADER>() else {
+            return Err(Error::Frame);
+        };
+        let form = Form::from_number(form).ok_or(Error::Frame)?;
+        let mark = Mark::from_number(mark).ok_or(Error::Frame)?;
         bytes.drain(..HEADER);
         Ok(Self { form, mark, payload: bytes })
     }
@@ -354,9 +358,8 @@ impl Reply {
 mod tests {
     use super::*;
     use alloc::borrow::ToOwned;
-    use alloc::vec;
     use serde_json::json;
-    use synapse_abi::reply;
+    use synapse_abi::reply::header;
 
     #[test]
     fn arguments_stand_in_the_order_of_the_registry() {
@@ -414,14 +417,20 @@ mod tests {
 
     #[test]
     fn replies_are_taken_apart_or_refused() {
-        let mut framed = reply::header(Form::Held, Mark::User).to_vec();
+        let mut framed = header(Form::Held, Mark::User).to_vec();
         framed.extend_from_slice(&9u64.to_le_bytes());
         let reply = Reply::parse(framed.clone()).unwrap();
         assert_eq!(reply.clone().held(), Ok(Held(9)));
         assert_eq!(reply.of(Form::Bytes), Err(Error::Frame));
         framed.truncate(8);
         assert_eq!(Reply::parse(framed).unwrap().held(), Err(Error::Frame));
-        assert_eq!(Reply::parse(vec![2, 0, 0, 0]), Err(Error::Frame));
+        let header = header(Form::Held, Mark::User);
+        assert_eq!(Reply::parse(header.to_vec()).map(|it| it.mark), Ok(Mark::User));
+        for (at, wrong) in [(0, 2), (1, 5), (2, 3), (3, 1)] {
+            let mut other = header.to_vec();
+            other[at] = wrong;
+            assert_eq!(Reply::parse(other), Err(Error::Frame), "byte {at}");
+        }
         assert_eq!(Reply::parse(b"".to_vec()), Err(Error::Frame));
         assert_eq!("text".to_owned(), Content::from("text").plain());
     }

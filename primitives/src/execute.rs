@@ -30,11 +30,12 @@ use synapse_boundary::select::{Taken, resolve};
 use synapse_boundary::sentence::{Argument, Piece};
 use synapse_boundary::target::Target;
 use synapse_boundary::{
-    Authorized, Facts, Integrity, Label, Labelled, Mark, NormalPath, Origin, Rights, Secrecy,
+    Authorized, Facts, Integrity, Label, Mark, NormalPath, Origin, Rights, Secrecy,
 };
 
 use crate::fetch::{Reached, fetch, most};
 use crate::hands::{Carries, Hands, Spawn};
+use crate::labelled::Labelled;
 use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
 use crate::rest::{Creator, Names, Owner, Rest, Stamp};
 use crate::search::{Sight, search};
@@ -138,7 +139,7 @@ impl Shown<'_, '_> {
     }
 
     fn add_all(&mut self, rest: &Rest, covering: Secrecy) {
-        let scope = self.authorized.scope();
+        let scope = self.authorized.passed().scope;
         let label = rest.label(self.caller.compartments, scope.named());
         let secrecy = label.secrecy.join(covering);
         self.label = self.label.join(Label { secrecy, ..label });
@@ -156,9 +157,9 @@ impl Shown<'_, '_> {
 /// The compartments that patterns of the grant give to a path.
 fn covering(call: &Authorized<'_>, path: &str) -> Secrecy {
     match NormalPath::parse(Cow::Borrowed(path)) {
-        Ok(path) => call.scope().compartments(&path),
+        Ok(path) => call.passed().scope.compartments(&path),
         // No pattern spells it, but one may cover it.
-        Err(_) => call.scope().named(),
+        Err(_) => call.passed().scope.named(),
     }
 }
 
@@ -195,7 +196,7 @@ fn source(
     let origin = Origin::record(authorized.record());
     // A fault shows nothing, and what is not there may have been made or taken away by
     // any task under this grant.
-    let secrecy = Secrecy::PROMPT.join(Secrecy::FILES).join(authorized.scope().named());
+    let secrecy = Secrecy::PROMPT.join(Secrecy::FILES).join(authorized.passed().scope.named());
     let files = Label::new(Integrity::Ingested, secrecy, origin);
     match authorized.call().primitive() {
         // That an edit found its one place tells what stood in the file.
@@ -247,7 +248,7 @@ fn source(
         | Primitive::NetHttpPost
         | Primitive::ToolUse
         | Primitive::ToolCommit => {
-            let own = authorized.terms().own.join(reached.secrecy());
+            let own = authorized.passed().terms.own.join(reached.secrecy());
             Label::new(Integrity::Ingested, own, origin).join(authorized.justification())
         }
         // No board executes these yet, which is the kernel's own word; anything
@@ -500,11 +501,11 @@ async fn list<P: Platform, F: Facts + Sync>(
 /// covers, nothing. Another name that no sentence can spell is no secret, so that
 /// a guest can say it was there.
 fn sight(call: &Authorized<'_>, path: &str) -> Sight {
-    if call.scope().denies(path.split('/').filter(|name| !name.is_empty())) {
+    if call.passed().scope.denies(path) {
         return Sight::Hidden;
     }
     let Ok(path) = NormalPath::parse(Cow::Borrowed(path)) else { return Sight::Unspelled };
-    match call.scope().check(&path, Rights::READ) {
+    match call.passed().scope.check(&path, Rights::READ) {
         Ok(()) => Sight::Read,
         Err(_) => Sight::Passed,
     }
@@ -550,14 +551,14 @@ pub fn escape(json: &mut String, text: &str) {
 }
 
 fn journal(call: &Authorized<'_>, caller: Caller<'_>) -> Journal {
-    let moved = call.path(0).map_or(Secrecy::NONE, |path| call.scope().compartments(path));
+    let moved = call.path(0).map_or(Secrecy::NONE, |path| call.passed().scope.compartments(path));
     let stamp = Stamp {
         rest: Rest::of(call.justification(), caller.compartments),
         creator: caller.creator,
         carried: Names::of(moved, caller.compartments),
         owner: owner(call),
     };
-    let (record, room, expects) = (call.record(), call.journal_room(), call.expects());
+    let (record, room, expects) = (call.record(), call.passed().room, call.expects());
     Journal { record, room, expects, stamp }
 }
 

@@ -13,8 +13,8 @@
 use alloc::vec::Vec;
 use core::future::Future;
 
+use crate::labelled::Labelled;
 use synapse_abi::code::Fault;
-use synapse_boundary::Labelled;
 
 /// What the calls of one task do with its handles.
 pub trait Hands: Send {

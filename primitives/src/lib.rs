@@ -36,6 +36,7 @@ mod fetch;
 pub mod hands;
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod journal;
+mod labelled;
 pub mod memory;
 pub mod mounts;
 pub mod platform;
@@ -48,6 +49,7 @@ mod tool;
 pub use execute::{Caller, Done, Executed, execute};
 pub use fetch::most;
 pub use hands::Hands;
+pub use labelled::Labelled;
 pub use platform::Platform;
 pub use state::Standing;
 pub use synapse_abi::code::Fault;

@@ -33,7 +33,7 @@ pub(crate) async fn call<P: Platform>(
     let carries = Names::of(call.justification().secrecy, caller.compartments);
     let most = most(call.call());
     let used = platform.tool(Use { tool, arguments: &arguments, carries: &carries, most }).await;
-    reached.add(used.carried.bits(caller.compartments, call.scope().named()));
+    reached.add(used.carried.bits(caller.compartments, call.passed().scope.named()));
     used.reply
 }
 

@@ -13,12 +13,13 @@ use synapse_boundary::scope::{
     Effect, HostPattern, Method, Net, Pattern, Scope, Terms, Tool, Verb,
 };
 use synapse_boundary::{
-    Authorized, Entry, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened,
-    Origin, Recorder, Request, Rights, Said, Secrecy, Warrants, commit, decide,
+    Authorized, Entry, Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Origin,
+    Recorder, Request, Rights, Said, Secrecy, Warrants, commit, decide,
 };
 
 use super::{Done, label};
 use crate::fetch::Reached;
+use crate::labelled::Labelled;
 
 /// The record of every decision here, and that of the held value.
 const RECORD: u64 = 40;

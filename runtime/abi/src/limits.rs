@@ -51,10 +51,5 @@ pub const LIST: u64 = 1000;
 /// Hits of one `fs_search` reply.
 pub const SEARCH: u64 = 1000;
 
-/// Content arguments up to this many bytes stand in the record as they are;
-/// longer ones are replaced by their length and digest.
-pub const RECORD_CONTENT: usize = 64;
-/// Bytes of one record frame, chain included.
-pub const RECORD: usize = 64 << 10;
 /// Origins named in one record.
 pub const ORIGINS: usize = 8;

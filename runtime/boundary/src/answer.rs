@@ -16,7 +16,7 @@
 
 use synapse_abi::code::Refusal;
 
-use crate::gates::{Decided, Facts, Finding, Question, Request, Verdict, decide_with};
+use crate::gates::{Decided, Facts, Finding, Judged, Question, Request, Verdict, decide_with};
 use crate::record::{Recorder, SinkFailed};
 
 synapse_abi::numbered! {
@@ -46,8 +46,8 @@ impl<'s> Question<'s> {
     #[must_use]
     pub fn declined(self) -> Verdict<'s> {
         let mut verdict = self.refused;
-        if let Finding::Refused(_, refusal) = &mut verdict.finding {
-            *refusal = Refusal::Declined;
+        if let Ok(Judged { finding, .. }) = &mut verdict.judged {
+            *finding = Finding::Refused(Refusal::Declined);
         }
         verdict
     }
@@ -115,7 +115,7 @@ pub fn decide_answered<'s>(
         Decided::Ask(question) => question.declined(),
     };
     verdict.cause = verdict.cause.or(Some(answer.record));
-    if let Finding::Passed(_, passed) = &mut verdict.finding {
+    if let Ok(Judged { finding: Finding::Passed(passed), .. }) = &mut verdict.judged {
         passed.expects = answer.state;
     }
     verdict

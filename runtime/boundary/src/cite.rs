@@ -24,7 +24,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::path::NormalPath;
 use crate::protected::is_protected;
-use crate::scope::{Decimal, Pattern, Reach};
+use crate::scope::{Decimal, Pattern};
 
 /// What the kernel's index knows about names inside the granted mounts. One that
 /// says no more knows of none.
@@ -67,7 +67,7 @@ pub enum Wanted<'a> {
     /// A canonical host.
     Host(&'a str),
     /// A port.
-    Port(u16),
+    Port(u64),
     /// A number of the grammar, and what it is a number of: the name of its
     /// argument or field, each word of which is a noun. What separates thousands
     /// here is a point elsewhere, so `1,000` names no number.
@@ -136,11 +136,7 @@ impl Wanted<'_> {
         match self {
             Self::Path(path) => is_path(text, path),
             Self::Pattern(wanted) => Pattern::parse(wanted).is_ok_and(|pattern| {
-                let stars = match pattern.reach() {
-                    Reach::Exact => "",
-                    Reach::Children => "/*",
-                    Reach::Subtree => "/**",
-                };
+                let stars = wanted.strip_prefix(pattern.path().as_str()).unwrap_or_default();
                 !is_protected(pattern.path())
                     && is_path(text.strip_suffix(stars).unwrap_or(text), pattern.path())
             }),

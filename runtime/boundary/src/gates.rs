@@ -119,7 +119,7 @@ impl<'s> Decided<'s> {
 /// A decision, closed until it is recorded.
 ///
 /// ```compile_fail,E0616
-/// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.finding; }
+/// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.judged; }
 /// ```
 /// ```
 /// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.primitive(); }
@@ -131,7 +131,15 @@ pub struct Verdict<'s> {
     pub(crate) justification: Label,
     /// The record that it rests on.
     pub(crate) cause: Option<u64>,
-    /// Those of a call that are normal; gate 4 passed those of a permission.
+    /// What was found, or why it is no sentence.
+    pub(crate) judged: Result<Judged<'s>, Refusal>,
+}
+
+/// A sentence, and what was found.
+#[derive(Debug)]
+pub(crate) struct Judged<'s> {
+    pub(crate) sentence: Sentence<'s>,
+    /// Those that are normal; gate 4 passed those of a permission.
     pub(crate) targets: [Option<Target<'s>>; TARGETS],
     pub(crate) finding: Finding<'s>,
 }
@@ -139,43 +147,31 @@ pub struct Verdict<'s> {
 /// What a verdict says.
 #[derive(Debug)]
 pub(crate) enum Finding<'s> {
-    /// A sentence that a gate refused; `None` if it was no sentence.
-    Refused(Option<Sentence<'s>>, Refusal),
+    /// A gate refused it.
+    Refused(Refusal),
     /// A call that passed all four gates.
-    Passed(Call<'s>, InScope<'s>),
+    Passed(InScope<'s>),
     /// A warrant that did.
-    Minted(Sentence<'s>, Box<Mint>),
+    Minted(Box<Mint>),
 }
 
 impl<'s> Verdict<'s> {
     /// The call that was asked for, if it was one.
     #[must_use]
-    pub const fn call(&self) -> Option<&Call<'s>> {
-        match &self.finding {
-            Finding::Passed(call, _) | Finding::Refused(Some(Sentence { call, uses: None }), _) => {
-                Some(call)
-            }
-            Finding::Refused(..) | Finding::Minted(..) => None,
-        }
+    pub fn call(&self) -> Option<&Call<'s>> {
+        let sentence = &self.judged.as_ref().ok()?.sentence;
+        sentence.uses.is_none().then_some(&sentence.call)
     }
 
     /// The primitive that it names; `None` where it was no sentence.
     #[must_use]
     pub fn primitive(&self) -> Option<Primitive> {
-        match &self.finding {
-            Finding::Passed(call, _)
-            | Finding::Refused(Some(Sentence { call, .. }), _)
-            | Finding::Minted(Sentence { call, .. }, _) => Some(call.primitive),
-            Finding::Refused(None, _) => None,
-        }
+        Some(self.judged.as_ref().ok()?.sentence.call.primitive)
     }
 
-    /// The refusal; `None` for a permission.
-    pub(crate) const fn refusal(&self) -> Option<Refusal> {
-        match &self.finding {
-            Finding::Refused(_, refusal) => Some(*refusal),
-            Finding::Passed(..) | Finding::Minted(..) => None,
-        }
+    /// The targets that are normal, in order.
+    pub(crate) fn targets(&self) -> &[Option<Target<'s>>] {
+        self.judged.as_ref().map_or(&[], |judged| &judged.targets)
     }
 }
 
@@ -211,7 +207,7 @@ pub struct Question<'s> {
 impl<'s> Question<'s> {
     /// The call that was asked for.
     #[must_use]
-    pub const fn call(&self) -> Option<&Call<'s>> {
+    pub fn call(&self) -> Option<&Call<'s>> {
         self.refused.call()
     }
 
@@ -224,7 +220,7 @@ impl<'s> Question<'s> {
     /// Its target at this place, as gate 4 passed it.
     #[must_use]
     pub fn target(&self, place: usize) -> Option<&Target<'s>> {
-        self.refused.targets.get(place)?.as_ref()
+        self.refused.targets().get(place)?.as_ref()
     }
 
     /// Every reason for which it was stopped; the first is its refusal.
@@ -261,32 +257,33 @@ pub(crate) fn decide_with<'s>(
     raw: &'s [u8],
     yes: Option<&Answer<'_>>,
 ) -> Decided<'s> {
-    let task = request.task;
-    let sentence = match parse(raw) {
+    let Request { task, mark, .. } = request;
+    let read = parse(raw);
+    let sentence = match &read {
         Ok(sentence) => sentence,
         Err(refusal) => {
-            let (justification, targets) = (request.mark.label(), [const { None }; TARGETS]);
-            let finding = Finding::Refused(None, refusal);
-            let cause = None;
-            return Decided::Final(Verdict { raw, task, justification, cause, targets, finding });
+            let (justification, judged) = (mark.label(), Err(*refusal));
+            return Decided::Final(Verdict { raw, task, justification, cause: None, judged });
         }
     };
-    let case = Case::new(&sentence, &request, facts);
+    let case = Case::new(sentence, &request, facts);
     let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
-    let (justification, targets) = (case.justification, case.normal());
-    let verdict = |cause, finding| Verdict { raw, task, justification, cause, targets, finding };
-    Decided::Final(match passed {
-        Ok((Cover::Covered(warrant), Ok(passed))) => {
-            verdict(warrant, Finding::Passed(sentence.call, passed))
-        }
-        Ok((Cover::Minted(mint), Ok(_))) => verdict(None, Finding::Minted(sentence, mint)),
+    let (warrant, stopped, finding) = match passed {
+        Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, None, Finding::Passed(passed)),
+        Ok((Cover::Minted(mint), Ok(_))) => (None, None, Finding::Minted(mint)),
         Ok((Cover::Pending(stopped), Ok(_))) => {
-            let refused = verdict(None, Finding::Refused(Some(sentence), stopped.refusal));
-            return Decided::Ask(Question { refused, stopped });
+            (None, Some(stopped), Finding::Refused(stopped.refusal))
         }
         Ok((Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)))
-        | Err(refusal) => verdict(None, Finding::Refused(Some(sentence), refusal)),
-    })
+        | Err(refusal) => (None, None, Finding::Refused(refusal)),
+    };
+    let Case { justification, targets: Targets { normal: targets, .. }, .. } = case;
+    let judged = read.map(|sentence| Judged { sentence, targets, finding });
+    let verdict = Verdict { raw, task, justification, cause: warrant, judged };
+    match stopped {
+        Some(stopped) => Decided::Ask(Question { refused: verdict, stopped }),
+        None => Decided::Final(verdict),
+    }
 }
 
 /// What each gate says of a sentence by itself: for explanations, and to predict
@@ -334,13 +331,13 @@ pub(crate) struct Case<'a, 's, F> {
 }
 
 /// A sentence of the grammar.
-struct Parsed<'c, 'a, 's, F>(&'c Case<'a, 's, F>);
+struct Parsed<C>(C);
 
 /// A sentence that the task's table covers.
-struct Granted<'c, 'a, 's, F>(&'c Case<'a, 's, F>);
+struct Granted<C>(C);
 
 /// A sentence of which gate 3 knows what it rests on.
-struct Justified<'c, 'a, 's, F>(&'c Case<'a, 's, F>, Cover);
+struct Justified<C>(C, Cover);
 
 /// What gate 3 lets a sentence pass by.
 enum Cover {
@@ -363,10 +360,13 @@ pub(crate) struct Stopped {
 
 /// A sentence that passed all four gates.
 #[derive(Debug)]
-pub(crate) struct InScope<'s> {
-    pub(crate) scope: &'s Scope,
-    pub(crate) terms: Terms,
-    pub(crate) room: u64,
+pub struct InScope<'s> {
+    /// The scope that it is inside of.
+    pub scope: &'s Scope,
+    /// What the entries that cover its target say.
+    pub terms: Terms,
+    /// Bytes that the journal could take.
+    pub room: u64,
     /// What must stand at the target still, for a call that was confirmed.
     pub(crate) expects: Option<State>,
 }
@@ -374,17 +374,17 @@ pub(crate) struct InScope<'s> {
 /// Gate 2: the table grants the primitive, the budget has a call left, the
 /// handles and values are the task's own.
 fn capability<'c, 'a, 's, F: Facts>(
-    Parsed(case): Parsed<'c, 'a, 's, F>,
-) -> Result<Granted<'c, 'a, 's, F>, Refusal> {
+    Parsed(case): Parsed<&'c Case<'a, 's, F>>,
+) -> Result<Granted<&'c Case<'a, 's, F>>, Refusal> {
     case.granted().map(|()| Granted(case))
 }
 
 /// Gate 3: an irreversible call needs a trusted reason, and what leaves the machine
 /// a destination that is cleared for it; or a warrant, or a human's yes.
 fn label<'c, 'a, 's, F: Facts>(
-    Granted(case): Granted<'c, 'a, 's, F>,
+    Granted(case): Granted<&'c Case<'a, 's, F>>,
     yes: Option<&Answer<'_>>,
-) -> Result<Justified<'c, 'a, 's, F>, Refusal> {
+) -> Result<Justified<&'c Case<'a, 's, F>>, Refusal> {
     Ok(match (case.cover()?, yes) {
         (Cover::Pending(_), Some(_)) => Justified(case, Cover::Covered(None)),
         (cover, _) => Justified(case, cover),
@@ -393,7 +393,7 @@ fn label<'c, 'a, 's, F: Facts>(
 
 /// Gate 4: every target lies inside the scope.
 fn scope<'s, F: Facts>(
-    Justified(case, cover): Justified<'_, '_, 's, F>,
+    Justified(case, cover): Justified<&Case<'_, 's, F>>,
 ) -> (Cover, Result<InScope<'s>, Refusal>) {
     let (scope, room) = (case.request.scope, case.facts.journal_room());
     (cover, case.located().map(|terms| InScope { scope, terms, room, expects: None }))
@@ -407,11 +407,6 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
             values.fold(request.mark.label(), |label, value| label.join(value.label));
         let targets = targets(call, facts);
         Self { call, uses: *uses, request, facts, targets, justification }
-    }
-
-    /// What a record has to name.
-    fn normal(self) -> [Option<Target<'s>>; TARGETS] {
-        self.targets.map(|target| target.and_then(Result::ok).filter(|_| self.uses.is_none()))
     }
 
     fn granted(&self) -> Result<(), Refusal> {
@@ -451,13 +446,16 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
     /// What a justification from outside is not enough for.
     fn harm(&self) -> Option<Refusal> {
         let (primitive, harm) = (self.call.primitive, self.call.primitive.row().harm);
-        let mut paths = self.targets.iter().flatten().map(|target| target.as_ref().ok()?.path());
+        let Targets { normal, defects } = &self.targets;
+        let mut paths = normal.iter().flatten().map(Target::path);
         if harm != Harm::None && paths.clone().flatten().any(is_protected) {
             return Some(Refusal::Protected);
         }
         // A target with a defect names nothing that the task could have made.
-        let mut own =
-            || paths.all(|path| path.is_some_and(|path| self.facts.is_own_creation(path)));
+        let mut own = || {
+            *defects == [None; TARGETS]
+                && paths.all(|path| path.is_some_and(|path| self.facts.is_own_creation(path)))
+        };
         // Making a name, adding to an end and moving to a free name are undone by
         // their record alone.
         let replaces = matches!(self.call.argument(2), Argument::Choice(REPLACE));
@@ -499,25 +497,25 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
         if call.primitive == Primitive::AgentSpawn {
             facts.attenuates(call.span(2))?;
         }
-        let rows = call.primitive.row().arguments.iter();
-        for (row, target) in rows.filter(|row| row.role == Role::Target).zip(&self.targets) {
-            match target {
-                Some(Err(defect)) => return Err(*defect),
-                Some(Ok(Target::Path(path))) => request.scope.check(path, row.needs)?,
-                // What a selector comes to is located when its warrant is used.
-                Some(Ok(_)) | None => {}
+        let Targets { normal, defects } = &self.targets;
+        let rows = call.primitive.row().arguments.iter().filter(|row| row.role == Role::Target);
+        // What a selector comes to is located when its warrant is used.
+        for (row, (target, defect)) in rows.zip(normal.iter().zip(defects)) {
+            defect.map_or(Ok(()), Err)?;
+            if let Some(Target::Path(path)) = target {
+                request.scope.check(path, row.needs)?;
             }
         }
         let terms = self.terms()?;
         let commits = call.primitive == Primitive::ToolCommit;
-        match (self.entry(), &self.targets) {
+        match (self.entry(), normal) {
             (Some(tool), _) if commits != (tool.effect == Effect::Commit) => {
                 return Err(Refusal::OutOfScope);
             }
             // What a warrant leaves open is inside its limits when it is used.
             _ if self.uses.is_some() => {}
             (Some(tool), _) => tool.check(call.span(1), *facts)?,
-            (None, [Some(Ok(Target::Url(_))), _]) => headers(call.span(1), *facts).map(drop)?,
+            (None, [Some(Target::Url(_)), _]) => headers(call.span(1), *facts).map(drop)?,
             (None, _) => {}
         }
         Ok(terms)
@@ -526,15 +524,17 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
     /// What the entries say that cover its place on the network, or its verb.
     fn terms(&self) -> Result<Terms, Refusal> {
         let scope = self.request.scope;
-        match &self.targets {
-            [Some(Ok(Target::Url(url))), _] => {
+        match (&self.targets.normal, self.targets.defects) {
+            (_, [Some(defect), _]) => Err(defect),
+            ([Some(Target::Url(url)), _], _) => {
                 scope.check_net(&Place::of(&Url::parse(url)?, method(self.call.primitive)))
             }
-            [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
-                let (host, port, method) = (Host::parse(host)?, *port, Method::Listen);
+            ([Some(Target::Host(host)), Some(Target::Port(port))], _) => {
+                let (host, method) = (Host::parse(host)?, Method::Listen);
+                let port = u16::try_from(*port).map_err(|_| Refusal::Malformed)?;
                 scope.check_net(&Place { host, port, method, path: None })
             }
-            [None | Some(Ok(Target::Path(_))), _] => Ok(Terms::default()),
+            ([None | Some(Target::Path(_)), _], _) => Ok(Terms::default()),
             _ if self.call.primitive == Primitive::AgentSpawn => Ok(Terms::default()),
             _ => self.entry().map(|tool| tool.terms).ok_or(Refusal::OutOfScope),
         }
@@ -542,8 +542,8 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
 
     /// The entry of the verb that it names.
     pub(crate) fn entry(&self) -> Option<&'s Tool> {
-        match &self.targets {
-            [Some(Ok(Target::Name(name))), _] => self.request.scope.entry(name),
+        match &self.targets.normal {
+            [Some(Target::Name(name)), _] => self.request.scope.entry(name),
             _ => None,
         }
     }

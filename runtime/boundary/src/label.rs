@@ -148,46 +148,6 @@ impl Label {
     }
 }
 
-/// A value that travels with its label.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Labelled<T> {
-    value: T,
-    label: Label,
-}
-
-impl<T> Labelled<T> {
-    /// Puts a label on a value.
-    #[must_use]
-    pub const fn new(value: T, label: Label) -> Self {
-        Self { value, label }
-    }
-
-    /// The label.
-    #[must_use]
-    pub const fn label(&self) -> Label {
-        self.label
-    }
-
-    /// The value, for who carries the label on.
-    #[must_use]
-    pub const fn value(&self) -> &T {
-        &self.value
-    }
-
-    /// Gives the value to a task whose mark rises by the label.
-    #[must_use]
-    pub fn release(self, mark: &mut Mark) -> T {
-        mark.absorb(self.label);
-        self.value
-    }
-
-    /// Changes the value and raises the label by `more`.
-    #[must_use]
-    pub fn map<U>(self, more: Label, change: impl FnOnce(T) -> U) -> Labelled<U> {
-        Labelled { value: change(self.value), label: self.label.join(more) }
-    }
-}
-
 /// The join of everything released into a task's memory: what justifies its calls.
 /// A copy of it would stay behind when it rises.
 ///

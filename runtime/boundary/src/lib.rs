@@ -38,12 +38,13 @@ pub mod sentence;
 pub mod target;
 pub mod url;
 pub mod warrant;
+mod words;
 
 pub use answer::{Answer, Said, State, answer, decide_answered};
 pub use capability::Table;
 pub use cite::Names;
 pub use gates::{Decided, Facts, Findings, Held, Reply, Request, Verdict, decide, examine};
-pub use label::{Integrity, Label, Labelled, Mark, Origin, Secrecy};
+pub use label::{Integrity, Label, Mark, Origin, Secrecy};
 pub use parse::parse;
 pub use path::NormalPath;
 pub use record::{Authorized, Entry, Opened, Recorder, commit};

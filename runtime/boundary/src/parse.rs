@@ -38,10 +38,7 @@ pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
         return Err(Refusal::TooLong);
     }
     let raw = str::from_utf8(sentence).map_err(|_| Refusal::Malformed)?;
-    let mut parser = Parser::new(raw);
-    let sentence = parser.sentence(raw)?;
-    require(parser.rest.is_empty())?;
-    parser.defect.map_or(Ok(sentence), Err)
+    Parser::new(raw).sentence()
 }
 
 /// Whether a text is what its type asks beside the grammar.
@@ -77,7 +74,8 @@ impl<'s> Parser<'s> {
         Self { rest, held: 0, defect: None }
     }
 
-    fn sentence(&mut self, raw: &'s str) -> Result<Sentence<'s>, Refusal> {
+    fn sentence(mut self) -> Result<Sentence<'s>, Refusal> {
+        let raw = self.rest;
         let is_call = self.take("{\"name\":\"");
         require(is_call || self.take("{\"warrant\":\""))?;
         let primitive = self.primitive()?;
@@ -105,6 +103,8 @@ impl<'s> Parser<'s> {
         let hold = is_call && self.take(",\"hold\":true");
         let uses = if is_call { None } else { Some(self.uses()?) };
         self.eat("}")?;
+        require(self.rest.is_empty())?;
+        self.defect.map_or(Ok(()), Err)?;
         let call = Call { raw, primitive, arguments, ranges, held: self.held, hold };
         Ok(Sentence { call, uses })
     }
@@ -144,7 +144,7 @@ impl<'s> Parser<'s> {
             Type::Literal => self.json(References::None),
             Type::Selector => self.selector().map(Argument::Selector),
             Type::Content => self.content().map(Argument::Content),
-            Type::Prompt => self.prompt().map(Argument::Prompt),
+            Type::Prompt => self.prompt().map(Argument::Json),
         }
     }
 

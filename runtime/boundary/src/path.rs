@@ -17,6 +17,8 @@ use synapse_abi::code::Refusal;
 use synapse_abi::limits::{PATH, PATH_DEPTH};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::words::{HIGH, below, is, words};
+
 /// Bytes of one component.
 const COMPONENT: usize = 255;
 
@@ -30,11 +32,12 @@ impl<'s> NormalPath<'s> {
     /// # Errors
     /// `NotAbsolute`, `AboveRoot`, `BadName`, `TooDeep`: the defect that gate 4
     /// reports.
+    #[inline]
     pub fn parse(path: Cow<'s, str>) -> Result<Self, Refusal> {
-        let Some(rest) = path.strip_prefix('/') else { return Err(Refusal::NotAbsolute) };
-        if is_plain(rest) {
+        if is_plain(path.as_bytes()) {
             return Ok(Self(path));
         }
+        let rest = path.strip_prefix('/').ok_or(Refusal::NotAbsolute)?;
         if path.len() > PATH {
             return Err(Refusal::TooDeep);
         }
@@ -103,21 +106,25 @@ fn check(name: &str) -> Result<(), Refusal> {
     if name.len() > COMPONENT {
         return Err(Refusal::TooDeep);
     }
-    let bad = name.ends_with(['.', ' '])
-        || name.chars().any(|char| char.is_control() || matches!(char, ':' | '\\'))
-        || name.chars().any(is_default_ignorable)
-        || is_short_name(name);
+    let odd =
+        |char: char| char.is_control() || matches!(char, ':' | '\\') || is_default_ignorable(char);
+    let bad = name.ends_with(['.', ' ']) || name.chars().any(odd) || is_short_name(name);
     if bad { Err(Refusal::BadName) } else { Ok(()) }
 }
 
-/// Whether a path less its first `/` is one of many that are normal at a glance:
-/// short, printable ASCII, nothing in it that another rule is about.
-fn is_plain(rest: &str) -> bool {
-    let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b':' | b'\\' | b'~');
+/// Whether a path is one of many that are normal at a glance: short, printable ASCII,
+/// nothing in it that another rule is about.
+fn is_plain(path: &[u8]) -> bool {
+    let ([b'/', rest @ ..], [before @ .., last]) = (path, path) else { return false };
+    let is_bad = |(word, before)| {
+        let ends = is(before, b'/') | is(before, b'.') | is(before, b' ');
+        let odd = is(word, b':') | is(word, b'\\') | is(word, b'~') | is(word, 0x7f);
+        (word & HIGH) | below(word, b' ') | odd | (is(word, b'/') & ends) != 0
+    };
     // So short a path cannot be too deep.
     rest.len() < 2 * PATH_DEPTH
-        && rest.bytes().all(plain)
-        && rest.split('/').all(|name| !name.is_empty() && !name.ends_with(['.', ' ']))
+        && !matches!(last, b'/' | b'.' | b' ')
+        && !words(rest).zip(words(before)).any(is_bad)
 }
 
 /// The form in which file systems abbreviate long names: `GIT~1`, `PROGRA~1.TXT`.

@@ -23,14 +23,14 @@ const NAMES: &[&str] = &[
 ];
 
 /// Two components in a row; the second may be a prefix that ends in `*`.
-const PAIRS: &[&str] = &[
-    ".github/workflows",
-    ".github/copilot-instructions.md",
-    ".cargo/config*",
-    ".config/autostart",
-    ".config/fish",
-    ".config/git",
-    ".config/systemd",
+const PAIRS: &[(&str, &str)] = &[
+    (".github", "workflows"),
+    (".github", "copilot-instructions.md"),
+    (".cargo", "config*"),
+    (".config", "autostart"),
+    (".config", "fish"),
+    (".config", "git"),
+    (".config", "systemd"),
 ];
 
 /// Whether the path is, or lies below, a protected name. A bare repository is
@@ -40,29 +40,31 @@ pub fn is_protected(path: &NormalPath<'_>) -> bool {
     let mut before = None;
     for component in path.components() {
         let name = fold(component);
-        let pair = |pair: &&str| {
-            let (first, second) = pair.split_once('/').unwrap_or((pair, ""));
+        let pair = |(first, second): &(&str, &str)| {
             let prefix = second.strip_suffix('*');
-            before.as_deref() == Some(first)
-                && prefix.map_or(name == second, |prefix| name.starts_with(prefix))
+            before.as_deref() == Some(*first)
+                && prefix.map_or(name == *second, |prefix| name.starts_with(prefix))
         };
-        if NAMES.contains(&&*name)
-            || name.ends_with(".git")
-            || name.ends_with(".pth")
-            || PAIRS.iter().any(pair)
-        {
+        // Each of the names has a dot, and most others have none.
+        let is_name =
+            || name.ends_with(".git") || name.ends_with(".pth") || NAMES.contains(&&*name);
+        if (name.contains('.') && is_name()) || PAIRS.iter().any(pair) {
             return true;
         }
         before = Some(name);
     }
     // A directory that would become or cease to be half of a pair.
-    let half = |last: &str| PAIRS.iter().any(|pair| pair.split('/').next() == Some(last));
-    before.is_some_and(|last| half(&last))
+    before.is_some_and(|last| PAIRS.iter().any(|(first, _)| *first == last))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_no_dot_is_no_name() {
+        assert!(NAMES.iter().all(|name| name.contains('.')));
+    }
 
     #[test]
     fn names_are_protected_however_they_are_spelled() {

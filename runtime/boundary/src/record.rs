@@ -12,17 +12,16 @@
 //! # Not here
 //! What a record looks like, and where it is kept (`synapse-kernel`).
 
-use alloc::borrow::ToOwned;
 use core::net::IpAddr;
 
 use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Harm, Primitive, Type};
 
 use crate::answer::{Said, State};
-use crate::gates::{Facts, Finding, InScope, Question, Verdict};
+use crate::gates::{Facts, Finding, InScope, Judged, Question, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
-use crate::scope::{Place, Rights, Scope, Terms};
+use crate::scope::{Place, Rights};
 use crate::sentence::{Call, Sentence};
 use crate::target::{TARGETS, Target, method};
 use crate::url::Url;
@@ -89,24 +88,37 @@ pub fn commit<'s>(
     facts: &impl Facts,
     now: u64,
 ) -> Result<Opened<'s>, SinkFailed> {
-    verdict.finding = warrants.still(verdict.finding, verdict.cause);
     let Verdict { raw, task, justification, cause, .. } = verdict;
-    let (primitive, call, refusal) = (verdict.primitive(), verdict.call(), verdict.refusal());
-    let targets = &verdict.targets;
+    if let Ok(Judged { finding, .. }) = &mut verdict.judged
+        && warrants.is_spent(finding, cause)
+    {
+        *finding = Finding::Refused(Refusal::Spent);
+    }
+    let (primitive, call, targets) = (verdict.primitive(), verdict.call(), verdict.targets());
+    let refusal = match &verdict.judged {
+        Err(refusal) | Ok(Judged { finding: Finding::Refused(refusal), .. }) => Some(*refusal),
+        Ok(_) => None,
+    };
     let entry = Entry { task, raw, primitive, call, targets, refusal, justification, cause };
     let record = log.record(&entry, facts, now)?;
-    let targets = verdict.targets;
-    Ok(match verdict.finding {
-        Finding::Passed(call, passed) => {
+    let Judged { sentence, targets, finding } = match verdict.judged {
+        Ok(judged) => judged,
+        Err(refusal) => {
+            return Ok(Opened::Refused(Refused { refusal, label: Label::SYSTEM, record }));
+        }
+    };
+    Ok(match finding {
+        Finding::Passed(passed) => {
             warrants.spend(cause);
+            let call = sentence.call;
             Opened::Permitted(Authorized { call, targets, passed, record, justification, cause })
         }
-        Finding::Minted(_, mint) => {
+        Finding::Minted(mint) => {
             warrants.add(*mint, record);
             Opened::Minted(record)
         }
-        Finding::Refused(sentence, refusal) => {
-            let label = sentence.map_or(Label::SYSTEM, |it| told(&it, refusal, justification));
+        Finding::Refused(refusal) => {
+            let label = told(&sentence, refusal, justification);
             Opened::Refused(Refused { refusal, label, record })
         }
     })
@@ -216,10 +228,8 @@ impl<'s> Authorized<'s> {
     /// Its target, if that is a URL.
     #[must_use]
     pub fn url(&self) -> Option<Url<'_>> {
-        match &self.targets {
-            [Some(Target::Url(url)), _] => Url::parse(url).ok(),
-            _ => None,
-        }
+        let Target::Url(url) = self.target(0)? else { return None };
+        Url::parse(url).ok()
     }
 
     /// Whether its URL's host may be connected to at this address, which then has
@@ -233,16 +243,10 @@ impl<'s> Authorized<'s> {
         relied.is_within(terms.clear).then_some(terms.own)
     }
 
-    /// What the entries that cover its target say.
+    /// What it was decided by.
     #[must_use]
-    pub const fn terms(&self) -> Terms {
-        self.passed.terms
-    }
-
-    /// Bytes that the journal could take when it was decided.
-    #[must_use]
-    pub const fn journal_room(&self) -> u64 {
-        self.passed.room
+    pub const fn passed(&self) -> &InScope<'s> {
+        &self.passed
     }
 
     /// The warrant or the answer that it rests on, where it needed one.
@@ -261,7 +265,7 @@ impl<'s> Authorized<'s> {
     /// of a directory is one of all that is in it.
     #[must_use]
     pub fn covers(&self, path: &str, rights: Rights) -> bool {
-        NormalPath::parse(path.to_owned().into()).is_ok_and(|path| {
+        NormalPath::parse(path.into()).is_ok_and(|path| {
             let tainted = self.justification.integrity == Integrity::Ingested;
             let harmful = self.call.primitive().row().harm != Harm::None;
             // Who confirmed a removal saw the tree that it takes.
@@ -270,11 +274,5 @@ impl<'s> Authorized<'s> {
             let protected = tainted && harmful && !sworn && crate::protected::is_protected(&path);
             self.passed.scope.check(&path, rights).is_ok() && !protected
         })
-    }
-
-    /// The scope it was decided under.
-    #[must_use]
-    pub const fn scope(&self) -> &'s Scope {
-        self.passed.scope
     }
 }

@@ -15,7 +15,9 @@ mod net;
 mod pattern;
 mod tools;
 
+use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use hashbrown::{HashMap, HashSet};
 use synapse_abi::code::Refusal;
@@ -25,8 +27,8 @@ use crate::label::Secrecy;
 use crate::path::{NormalPath, fold};
 use net::Nets;
 pub use net::{HostPattern, Method, Net, Network, Place, Terms};
-use pattern::Node;
 pub use pattern::{BadPattern, Pattern, Reach};
+use pattern::{Patterns, Ruling};
 pub use tools::{Decimal, Effect, Limit, Tool, Verb};
 
 /// Everything a grant lets its task name, ready to be looked up.
@@ -34,10 +36,9 @@ pub use tools::{Decimal, Effect, Limit, Tool, Verb};
 pub struct Scope {
     /// Compartments of connectors that a warrant lets out.
     pub let_out: Secrecy,
-    allow: Node<Rights>,
-    deny: Node<bool>,
-    deny_names: HashSet<String>,
-    compartments: Node<Secrecy>,
+    /// Those that allow as they are spelled, the others folded.
+    paths: Patterns,
+    deny_names: HashSet<Vec<u8>>,
     named: Secrecy,
     nets: Nets,
     tools: HashMap<String, Tool>,
@@ -46,22 +47,25 @@ pub struct Scope {
 impl Scope {
     /// Adds an allow entry.
     pub fn allow(&mut self, pattern: &Pattern, rights: Rights) {
-        self.allow.insert(pattern, |at| *at = at.and(rights), |name| name.into());
+        let ruling = Ruling { rights, ..Ruling::default() };
+        self.paths.add(pattern.path().as_str(), pattern.reach(), ruling);
     }
 
     /// Adds a deny entry for what a pattern covers and all below it.
     pub fn deny(&mut self, pattern: &Pattern) {
-        self.deny.insert_deep(pattern, |at| *at = true, fold);
+        let ruling = Ruling { denied: true, ..Ruling::default() };
+        self.paths.add(&fold(pattern.path().as_str()), pattern.reach(), ruling);
     }
 
     /// Adds a deny entry for a component's name, wherever it stands.
     pub fn deny_name(&mut self, name: &str) {
-        self.deny_names.insert(fold(name).into_owned());
+        self.deny_names.insert(fold(name).as_bytes().into());
     }
 
     /// Puts what a pattern covers and all below it into a compartment.
     pub fn compartment(&mut self, pattern: &Pattern, compartment: Secrecy) {
-        self.compartments.insert_deep(pattern, |at| *at = at.join(compartment), fold);
+        let ruling = Ruling { compartments: compartment, ..Ruling::default() };
+        self.paths.add(&fold(pattern.path().as_str()), pattern.reach(), ruling);
         self.named = self.named.join(compartment);
     }
 
@@ -76,19 +80,29 @@ impl Scope {
     /// # Errors
     /// `Denied` where a deny entry covers it, else `OutOfScope`.
     pub fn check(&self, path: &NormalPath<'_>, needed: Rights) -> Result<(), Refusal> {
-        if self.denies(path.components()) {
+        let ruling = self.ruling(path.as_str());
+        if ruling.denied {
             return Err(Refusal::Denied);
         }
-        let allowed = self.allow.sum(path.components(), Rights::and);
-        if allowed.cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
+        if ruling.rights.cover(needed) { Ok(()) } else { Err(Refusal::OutOfScope) }
     }
 
-    /// Whether a deny entry covers what has these components, also where no path
-    /// can spell them.
-    pub fn denies<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> bool {
-        let mut folded = names.clone().map(fold);
-        folded.any(|name| self.deny_names.contains(&*name))
-            || self.deny.sum(names.map(fold), |a, b| a || b)
+    /// Whether a deny entry covers an absolute path, also one that no sentence can
+    /// spell.
+    #[must_use]
+    pub fn denies(&self, path: &str) -> bool {
+        self.ruling(path).denied
+    }
+
+    fn ruling(&self, path: &str) -> Ruling {
+        let exact = self.paths.rule(path);
+        let folded = fold(path);
+        // Most paths are their own fold.
+        let is_same = matches!(folded, Cow::Borrowed(_));
+        let rest = if is_same { exact } else { self.paths.rule(&folded) };
+        let mut names = folded.as_bytes().split(|byte| *byte == b'/');
+        let has_name = names.any(|name| self.deny_names.contains(name));
+        Ruling { rights: exact.rights, denied: rest.denied || has_name, ..rest }
     }
 
     /// The entry of a verb.
@@ -100,7 +114,7 @@ impl Scope {
     /// The named compartments that a path's patterns put it into.
     #[must_use]
     pub fn compartments(&self, path: &NormalPath<'_>) -> Secrecy {
-        self.compartments.sum(path.components().map(fold), Secrecy::join)
+        self.ruling(path.as_str()).compartments
     }
 
     /// Every compartment that the grant names: what a file carries whose own

@@ -59,14 +59,12 @@ pub enum Argument<'s> {
     /// A held value where the registry says `Handle(Kind::Value)`, or in place
     /// of a Text, a Path, a Url or a Host.
     Held(u64),
-    /// A Json or a Literal, as it stands.
+    /// A Json, a Literal or a Prompt, as it stands.
     Json(&'s str),
     /// A selector, as it stands.
     Selector(&'s str),
     /// A Content, which may itself be a held value.
     Content(Content<'s>),
-    /// A Prompt, as it stands.
-    Prompt(&'s str),
 }
 
 impl<'s> Call<'s> {
@@ -98,7 +96,8 @@ impl<'s> Call<'s> {
     /// The number of every held value named anywhere in the sentence.
     #[must_use]
     pub fn held(&self) -> Held<'s> {
-        Held { rest: self.raw, left: self.held }
+        let rest = if self.held == 0 { "" } else { self.raw };
+        Held { rest, left: self.held }
     }
 
     /// The sentence.
@@ -184,6 +183,7 @@ impl<'s> Text<'s> {
 
     /// The string that is meant. Allocates only where there is an escape.
     #[must_use]
+    #[inline]
     pub fn decode(self) -> Cow<'s, str> {
         if after_plain(self.0).is_empty() {
             return Cow::Borrowed(self.0);

@@ -31,8 +31,8 @@ pub enum Target<'s> {
     Url(Cow<'s, str>),
     /// A canonical host.
     Host(Cow<'s, str>),
-    /// A port.
-    Port(u16),
+    /// A port, which gate 1 found to be one.
+    Port(u64),
     /// A package or a connector's verb.
     Name(Cow<'s, str>),
 }
@@ -71,17 +71,27 @@ impl<'s> Target<'s> {
 /// Targets that one call can have.
 pub(crate) const TARGETS: usize = 2;
 
-/// The targets of a call, normal or with their defect.
-pub(crate) type Targets<'s> = [Option<Result<Target<'s>, Refusal>>; TARGETS];
+/// The targets of a call: normal, or else the defect.
+#[derive(Debug)]
+pub(crate) struct Targets<'s> {
+    pub(crate) normal: [Option<Target<'s>>; TARGETS],
+    pub(crate) defects: [Option<Refusal>; TARGETS],
+}
 
 /// The targets that a sentence names. A held one is resolved here, a selector when
 /// its warrant is used.
 pub(crate) fn targets<'s>(call: &Call<'s>, facts: &impl Facts) -> Targets<'s> {
-    let mut found = [const { None }; TARGETS];
+    let mut found = Targets { normal: [const { None }; TARGETS], defects: [None; TARGETS] };
     let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
-    for (slot, (argument, value)) in found.iter_mut().zip(named) {
-        let selects = matches!(value, Argument::Selector(_));
-        *slot = (!selects).then(|| target(argument.ty, value, facts));
+    let slots = found.normal.iter_mut().zip(&mut found.defects);
+    for ((normal, defect), (argument, value)) in slots.zip(named) {
+        if matches!(value, Argument::Selector(_)) {
+            continue;
+        }
+        match target(argument.ty, value, facts) {
+            Ok(target) => *normal = Some(target),
+            Err(refusal) => *defect = Some(refusal),
+        }
     }
     found
 }
@@ -96,9 +106,7 @@ fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Targe
             let text = str::from_utf8(bytes).map_err(|_| Refusal::BadName)?;
             Cow::Owned(text.into())
         }
-        (Argument::Uint(port), _) => {
-            return u16::try_from(port).map(Target::Port).map_err(|_| Refusal::Malformed);
-        }
+        (Argument::Uint(port), _) => return Ok(Target::Port(port)),
         _ => return Err(Refusal::Malformed),
     };
     if ty == Type::Path {

@@ -72,10 +72,8 @@ impl<'s> Url<'s> {
             Some((host, port)) if !port.ends_with(']') => (host, port_number(port, scheme)?),
             _ => (authority, scheme.port()),
         };
-        let (path, query) = match tail.split_once('?') {
-            Some((path, query)) => (path, Some(query)),
-            None => (tail, None),
-        };
+        let mut parts = tail.splitn(2, '?');
+        let (path, query) = (parts.next()?, parts.next());
         let sound = path.split('/').all(|segment| spelled(segment, ":@") && !is_dots(segment))
             && query.is_none_or(|query| spelled(query, ":@/?"));
         let host = Host::read(host)?;

@@ -29,8 +29,8 @@ use crate::parse::{elements, members, parse, strings, values};
 use crate::path::NormalPath;
 use crate::scope::{Pattern, Tool};
 use crate::select::{Taken, conditions, field, resolve};
-use crate::sentence::{Argument, Held, Piece, Sentence, Text, string, text};
-use crate::target::{TARGETS, Target, targets};
+use crate::sentence::{Argument, Call, Held, Piece, Text, string, text};
+use crate::target::{TARGETS, Target, Targets};
 use crate::url::Url;
 
 /// Compartments that a warrant lets out, since what it names was typed.
@@ -52,8 +52,11 @@ pub struct Warrants {
 /// What the gates let be minted; it is a warrant once its record is taken.
 #[derive(Debug)]
 pub(crate) struct Mint {
-    /// The sentence that asked for it, which says what it covers.
+    /// The sentence that asked for it.
     raw: String,
+    primitive: Primitive,
+    /// What it covers; nothing where a selector says.
+    targets: [Option<Target<'static>>; TARGETS],
     uses: u8,
     citation: Citation,
 }
@@ -95,17 +98,13 @@ impl Warrants {
         known.next().is_none_or(|(_, again)| *again >= uses)
     }
 
-    /// What was decided, or that another decision was quicker to have it.
-    pub(crate) fn still<'s>(&self, finding: Finding<'s>, cause: Option<u64>) -> Finding<'s> {
+    /// Whether another decision was quicker to have what this one found.
+    pub(crate) fn is_spent(&self, finding: &Finding<'_>, cause: Option<u64>) -> bool {
         let spent = |(record, mint): &(u64, Mint)| Some(*record) == cause && mint.uses == 0;
         match finding {
-            Finding::Passed(call, _) if self.live.iter().any(spent) => {
-                Finding::Refused(Some(Sentence { call, uses: None }), Refusal::Spent)
-            }
-            Finding::Minted(sentence, mint) if !self.funds(&mint.citation, mint.uses) => {
-                Finding::Refused(Some(sentence), Refusal::Spent)
-            }
-            Finding::Passed(..) | Finding::Minted(..) | Finding::Refused(..) => finding,
+            Finding::Passed(_) => self.live.iter().any(spent),
+            Finding::Minted(mint) => !self.funds(&mint.citation, mint.uses),
+            Finding::Refused(_) => false,
         }
     }
 
@@ -132,7 +131,10 @@ impl Warrants {
         stopped: &Stopped,
     ) -> Result<Option<u64>, Refusal> {
         let kept = stopped.leak.without(LET_OUT).without(case.request.scope.let_out);
-        if stopped.refusal == Refusal::Protected || kept != Secrecy::NONE {
+        let may = stopped.refusal != Refusal::Protected
+            && kept == Secrecy::NONE
+            && case.targets.defects == [None; TARGETS];
+        if !may {
             return Ok(None);
         }
         let covers = |(_, mint): &&(u64, Mint)| mint.uses > 0 && mint.covers(case);
@@ -146,23 +148,28 @@ impl Warrants {
 
 impl Mint {
     fn covers<F: Facts>(&self, case: &Case<'_, '_, F>) -> bool {
-        let Ok(Sentence { call, .. }) = parse(self.raw.as_bytes()) else { return false };
-        let fixed = targets(&call, case.facts);
-        let same = |place| match (fixed.get(place), case.targets.get(place)) {
-            (Some(Some(Ok(Target::Path(fixed)))), Some(Some(Ok(Target::Path(path))))) => {
-                fixed == path || Pattern::parse(fixed.as_str()).is_ok_and(|it| it.covers(path))
+        let Case { call, facts, .. } = case;
+        let same = |place| match (self.targets.get(place), case.targets.normal.get(place)) {
+            (Some(Some(Target::Path(fixed))), Some(Some(Target::Path(path)))) => {
+                let is_pattern = || fixed.as_str().ends_with('*');
+                let pattern = || Pattern::parse(fixed.as_str());
+                fixed == path || (is_pattern() && pattern().is_ok_and(|it| it.covers(path)))
             }
             // In its place stands a selector, or nothing.
-            (Some(None), Some(Some(Ok(target)))) => target.text().is_some_and(|text| {
-                picked(call.span(place), case.facts) == Some(Taken::Text(text.into()))
+            (Some(None), Some(Some(target))) => target.text().is_some_and(|text| {
+                picked(self.span(place), *facts) == Some(Taken::Text(text.into()))
             }),
             (fixed, target) => fixed == target,
         };
-        call.primitive == case.call.primitive
+        let agrees = |tool| agree(self.span(1), call.span(1), tool, *facts);
+        self.primitive == call.primitive
             && (0..TARGETS).all(same)
-            && case
-                .entry()
-                .is_none_or(|tool| agree(call.span(1), case.call.span(1), tool, case.facts))
+            && case.entry().is_none_or(agrees)
+    }
+
+    /// The JSON value of the argument at this place.
+    fn span(&self, place: usize) -> &str {
+        parse(self.raw.as_bytes()).map_or("", |sentence| sentence.call.span(place))
     }
 }
 
@@ -204,12 +211,12 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     let says: Vec<&str> = says.chain(case.call.primitive.says().iter().copied()).collect();
     let mut search = Search { case, uses, says: &says, found: None };
     let named = case.call.arguments().filter(|(row, _)| row.role == Role::Target);
-    for ((row, value), target) in named.zip(&case.targets) {
+    let Targets { normal, defects } = &case.targets;
+    for ((row, value), (target, defect)) in named.zip(normal.iter().zip(defects)) {
         match (value, target) {
             (Argument::Selector(selector), _) => search.selector(row.name, selector)?,
-            (_, Some(Ok(target))) => search.target(target)?,
-            (_, Some(Err(defect))) => return Err(*defect),
-            (_, None) => return Err(Refusal::Malformed),
+            (_, Some(target)) => search.target(target)?,
+            (_, None) => return Err(defect.unwrap_or(Refusal::Malformed)),
         }
     }
     if let Argument::Json(json) = case.call.argument(1) {
@@ -231,7 +238,9 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
         }
     }
     let citation = search.found.ok_or(Refusal::Unsupported)?;
-    Ok(Mint { raw: case.call.raw.into(), uses, citation })
+    let Call { raw, primitive, .. } = *case.call;
+    let targets = normal.each_ref().map(|target| target.as_ref().map(Target::owned));
+    Ok(Mint { raw: raw.into(), primitive, targets, uses, citation })
 }
 
 /// A search of the human's lines for all that one warrant fixes.
@@ -296,8 +305,8 @@ impl<F: Facts> Search<'_, '_, '_, F> {
     /// that it `says`.
     fn cited(&mut self, wanted: Wanted<'_>, says: Option<&[&str]>) -> Result<(), Refusal> {
         let Case { call, request, facts, targets, .. } = self.case;
-        let verb = match targets {
-            [Some(Ok(Target::Name(name))), _] => name,
+        let verb = match &targets.normal {
+            [Some(Target::Name(name)), _] => name,
             _ => call.primitive.row().name,
         };
         let mut refusal = Refusal::NotCited;
@@ -328,8 +337,8 @@ impl<F: Facts> Search<'_, '_, '_, F> {
 /// Whether no text that a warranted call sends leads where the human did not.
 fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
     let Case { call, facts, request: Request { lines, .. }, .. } = case;
-    let host = match &case.targets {
-        [Some(Ok(Target::Url(url))), _] => Some(Url::parse(url)?.host()),
+    let host = match &case.targets.normal {
+        [Some(Target::Url(url)), _] => Some(Url::parse(url)?.host()),
         _ => None,
     };
     let text = |number| {

@@ -25,11 +25,12 @@ use sha2::{Digest as _, Sha256};
 use synapse_abi::code::Fault;
 use synapse_abi::registry::{Primitive, Role, Type};
 use synapse_boundary::target::Target;
-use synapse_boundary::{Label, Labelled, NormalPath, Origin};
+use synapse_boundary::{Label, NormalPath, Origin};
 use synapse_compiled::private;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::held::{About, Source, Value};
 use synapse_kernel::session::{Author, Message, Session};
+use synapse_primitives::Labelled;
 use synapse_primitives::rest::Rest;
 use synapse_primitives::rest::format::{parse_rest, rest};
 

@@ -78,10 +78,7 @@ impl Asking {
             }
         }
         // Inside of a document they stand as their numbers.
-        if call
-            .arguments()
-            .any(|(_, value)| matches!(value, Argument::Json(_) | Argument::Prompt(_)))
-        {
+        if call.arguments().any(|(_, value)| matches!(value, Argument::Json(_))) {
             for number in call.held() {
                 asking.held("in it", number, facts);
             }
@@ -138,7 +135,7 @@ impl Asking {
                 self.own(format!("{by_agent} {}", words.get(place).copied().unwrap_or_default()));
             }
             Argument::Text(text) => self.literal(by_agent, &text.decode()),
-            Argument::Json(raw) | Argument::Prompt(raw) | Argument::Selector(raw) => {
+            Argument::Json(raw) | Argument::Selector(raw) => {
                 self.literal(by_agent, raw);
             }
             Argument::Held(number) => self.held(name, number, facts),

@@ -19,7 +19,8 @@ use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_boundary::{Label, Labelled};
+use synapse_boundary::Label;
+use synapse_primitives::Labelled;
 use synapse_primitives::hands::Carries;
 
 /// Messages that wait in one direction.

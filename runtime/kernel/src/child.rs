@@ -22,9 +22,9 @@ use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_boundary::{Integrity, Label, Labelled};
-use synapse_primitives::Platform;
+use synapse_boundary::{Integrity, Label};
 use synapse_primitives::hands::Spawn;
+use synapse_primitives::{Labelled, Platform};
 
 use crate::channel::{End, Risen, Shelf};
 use crate::crew::{Crew, Job, Package, Turn};

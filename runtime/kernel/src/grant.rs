@@ -36,12 +36,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::Scope;
 use toml::Spanned;
 
 use crate::manifest::Manifest;
+use crate::record::RECORD;
 use notes::Notes;
 pub use notes::Notice;
 pub use schema::schema;
@@ -55,7 +55,7 @@ const VERSION: i64 = 1;
 const MEMORY_MAX: i64 = 1 << 30;
 
 /// Bytes of a summary at most: a run's first record holds it, beside its task line.
-pub(crate) const SUMMARY_MAX: usize = limits::RECORD - (10 << 10);
+pub(crate) const SUMMARY_MAX: usize = RECORD - (10 << 10);
 
 /// What one task may do.
 #[derive(Debug, Default)]

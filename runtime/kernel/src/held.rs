@@ -16,7 +16,8 @@ use synapse_abi::limits::LIST;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::sentence::Argument;
 use synapse_boundary::target::Target;
-use synapse_boundary::{Authorized, Held, Labelled, Reply};
+use synapse_boundary::{Authorized, Held, Reply};
+use synapse_primitives::Labelled;
 
 /// A held value: its bytes, or the fault that came instead, and their SHA-256.
 #[derive(Debug)]

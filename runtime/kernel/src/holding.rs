@@ -21,9 +21,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use synapse_abi::code::Fault;
 use synapse_abi::registry::Kind;
 use synapse_boundary::capability::End as Entry;
-use synapse_boundary::{Label, Labelled, Table};
-use synapse_primitives::Platform;
+use synapse_boundary::{Label, Table};
 use synapse_primitives::hands::{Carries, Hands, Spawn};
+use synapse_primitives::{Labelled, Platform};
 
 use crate::channel::{End, Risen, channel};
 use crate::child::{self, Post};

@@ -208,5 +208,5 @@ fn permits(scope: &Scope, path: &str, right: Rights) -> bool {
 }
 
 fn hidden(scope: &Scope, path: &str) -> bool {
-    scope.denies(path.split('/').filter(|name| !name.is_empty()))
+    scope.denies(path)
 }

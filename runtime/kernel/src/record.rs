@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 
 use sha2::{Digest, Sha256};
 use synapse_abi::code::{self, Refusal};
-use synapse_abi::limits::{RECORD, RECORD_CONTENT, SENTENCE};
+use synapse_abi::limits::SENTENCE;
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
 use synapse_abi::reply::Form;
 use synapse_boundary::gates::Question;
@@ -27,6 +27,11 @@ use synapse_boundary::{Entry, Facts, Integrity, Label, Origin, Recorder, Said, S
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
+/// Content arguments up to this many bytes stand in the record as they are;
+/// longer ones are replaced by their length and digest.
+pub const CONTENT: usize = 64;
+/// Bytes of one record frame, chain included.
+pub const RECORD: usize = 64 << 10;
 /// Bytes of a log's header: magic, version, run id.
 pub const HEADER: usize = 48;
 /// Bytes of a record's head.
@@ -346,7 +351,7 @@ fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
     let length = u64::try_from(raw.len()).unwrap_or(u64::MAX);
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&Sha256::digest(raw.get(..SENTENCE).unwrap_or(raw)));
-    out.extend_from_slice(raw.get(..RECORD_CONTENT).unwrap_or(raw));
+    out.extend_from_slice(raw.get(..CONTENT).unwrap_or(raw));
 }
 
 fn call_tail(
@@ -390,7 +395,7 @@ fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
     let mut from = 0usize;
     for (index, (argument, _)) in call.arguments().enumerate() {
         let content = call.span(index);
-        if argument.role != Role::Content || content.len() <= RECORD_CONTENT {
+        if argument.role != Role::Content || content.len() <= CONTENT {
             continue;
         }
         let at = call.range(index);

@@ -25,9 +25,9 @@ use core::time::Duration;
 
 use spin::Mutex;
 use synapse_abi::limits;
-use synapse_boundary::{Integrity, Label, Labelled, Origin, Secrecy};
-use synapse_primitives::Platform;
+use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::execute::escape;
+use synapse_primitives::{Labelled, Platform};
 
 use crate::confirm::Confirm;
 use crate::crew::Staff;
@@ -35,7 +35,7 @@ use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
 use crate::held::Value;
 use crate::names::{ENTRIES, NameIndex};
-use crate::record::{Durability, Event, Kind, Log, Sink, SinkFailed, tag};
+use crate::record::{Durability, Event, Kind, Log, RECORD, Sink, SinkFailed, tag};
 use crate::session::{Author, Message, Session, mark};
 use crate::task::{Parts, SharedLog, Task, Watch};
 use crate::written::Written;
@@ -467,7 +467,7 @@ const FILE: usize = 200;
 
 // A character takes six bytes at most, the record's own fields and keys less than 512. What
 // has a parent goes on from no run, and has no file.
-const _: () = assert!(SUMMARY_MAX + 6 * (LINE + FILE + 5 * NAME) + 512 <= limits::RECORD);
+const _: () = assert!(SUMMARY_MAX + 6 * (LINE + FILE + 5 * NAME) + 512 <= RECORD);
 
 #[cfg(test)]
 mod tests {

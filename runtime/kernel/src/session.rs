@@ -18,7 +18,8 @@ use alloc::vec::Vec;
 use core::fmt::Write as _;
 
 use synapse_abi::turn;
-use synapse_boundary::{Integrity, Label, Labelled};
+use synapse_boundary::{Integrity, Label};
+use synapse_primitives::Labelled;
 use synapse_primitives::execute::escape;
 
 use crate::grant::Grant;
@@ -185,7 +186,8 @@ mod tests {
     use alloc::string::{String, ToString};
     use core::iter::empty;
 
-    use synapse_boundary::{Integrity, Label, Labelled, Origin, Secrecy};
+    use synapse_boundary::{Integrity, Label, Origin, Secrecy};
+    use synapse_primitives::Labelled;
 
     use super::{Author, Message, SHOWN, input, mark};
     use crate::grant::Grant;

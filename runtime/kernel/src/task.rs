@@ -26,11 +26,11 @@ use synapse_boundary::cite::Bearer;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::{
-    Decided, Facts, Held, Integrity, Label, Labelled, Mark, Names, NormalPath, Opened, Request,
-    TurnEnd, Verdict, Warrants, commit, decide,
+    Decided, Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Request, TurnEnd,
+    Verdict, Warrants, commit, decide,
 };
 use synapse_primitives::rest::Creator;
-use synapse_primitives::{Caller, Executed, Platform, execute, most};
+use synapse_primitives::{Caller, Executed, Labelled, Platform, execute, most};
 
 use crate::channel::{Pantry, Risen};
 use crate::confirm::{Asker, Confirm, Scene};

@@ -9,10 +9,9 @@
 
 use sha2::{Digest, Sha256};
 use synapse_abi::code;
-use synapse_abi::limits::RECORD;
 use synapse_abi::registry::Primitive;
 
-use crate::record::{CHAIN, HEAD, HEADER, Kind, MAGIC, VERSION};
+use crate::record::{CHAIN, HEAD, HEADER, Kind, MAGIC, RECORD, VERSION};
 
 /// One record, as it stands in a log.
 #[derive(Clone, Copy, Debug)]

@@ -133,8 +133,7 @@ fn words(call: &Call<'_>) -> String {
         | Argument::Choice(_)
         | Argument::Handle(_)
         | Argument::Held(_)
-        | Argument::Content(_)
-        | Argument::Prompt(_) => String::new(),
+        | Argument::Content(_) => String::new(),
     });
     verb.into_iter().chain(targets).collect::<Vec<_>>().join(" ").trim().to_string()
 }

@@ -16,6 +16,7 @@ use synapse_abi::limits;
 
 use super::{Parser, require};
 use crate::sentence::{Argument, Text};
+use crate::words::{below, is};
 
 /// What may stand as a value inside a Json.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,13 +205,18 @@ pub(crate) fn strings(part: &str) -> impl Iterator<Item = Text<'_>> {
 
 /// What follows the plain characters at the beginning of `text`.
 pub(crate) fn after_plain(text: &str) -> &str {
-    let special = |byte: u8| matches!(byte, 0..0x20 | b'"' | b'\\' | 0x7f);
-    // Without a branch inside sixteen bytes, which are then compared at once.
-    let is_plain = |bytes: &&[u8; 16]| !bytes.iter().fold(false, |any, byte| any | special(*byte));
-    let (chunks, _) = text.as_bytes().as_chunks();
-    let plain = chunks.iter().take_while(is_plain).count().saturating_mul(16);
-    let rest = text.bytes().skip(plain).take_while(|byte| !special(*byte)).count();
-    text.get(plain.saturating_add(rest)..).unwrap_or_default()
+    let (words, rest) = text.as_bytes().as_chunks();
+    let mut plain = 0_usize;
+    for word in words.iter().map(|word| u64::from_le_bytes(*word)) {
+        let special = below(word, b' ') | is(word, b'"') | is(word, b'\\') | is(word, 0x7f);
+        let before = usize::try_from(special.trailing_zeros() >> 3).unwrap_or_default();
+        plain = plain.saturating_add(before);
+        if special != 0 {
+            return text.get(plain..).unwrap_or_default();
+        }
+    }
+    let is_plain = |byte: &&u8| !matches!(byte, 0..b' ' | b'"' | b'\\' | 0x7f);
+    text.get(plain.saturating_add(rest.iter().take_while(is_plain).count())..).unwrap_or_default()
 }
 
 /// Whether `\u00` and these digits are the one spelling of a control.

@@ -12,8 +12,10 @@
 //! # Not here
 //! Resolving names, connecting (the board).
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::iter::once;
 use core::net::{IpAddr, Ipv6Addr};
 use core::ops::RangeInclusive;
 
@@ -52,15 +54,11 @@ impl HostPattern {
     pub fn parse(text: &str) -> Option<Self> {
         let host = |text| Host::parse(text).ok();
         if let Some(suffix) = text.strip_prefix("*.") {
-            return match host(suffix)? {
-                Host::Name(name) => Some(Self::Below(name.as_str().into())),
-                Host::V4(_) | Host::V6(_) => None,
-            };
+            let Host::Name(name) = host(suffix)? else { return None };
+            return Some(Self::Below(name.as_str().into()));
         }
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
+        let mut parts = text.splitn(2, '/');
+        let (address, prefix) = (parts.next()?, parts.next());
         let (address, before) = match host(address)? {
             Host::Name(name) if prefix.is_none() => return Some(Self::Name(name.as_str().into())),
             Host::Name(_) => return None,
@@ -168,8 +166,8 @@ impl Terms {
 /// The network entries of a scope.
 #[derive(Debug, Default)]
 pub(super) struct Nets {
+    /// By name, and by suffix with the dot before it.
     names: HashMap<String, Vec<Rule>>,
-    below: HashMap<String, Vec<Rule>>,
     networks: HashMap<Network, Vec<Rule>>,
     /// The prefix lengths that occur.
     prefixes: Vec<u8>,
@@ -200,11 +198,9 @@ impl Scope {
     pub fn check_net(&self, place: &Place<'_>) -> Result<Terms, Refusal> {
         match place.host {
             Host::Name(name) => {
-                let suffixes = core::iter::successors(Some(name.as_str()), |name| {
-                    name.split_once('.').map(|(_, suffix)| suffix)
-                });
-                let above = suffixes.skip(1).filter_map(|suffix| self.nets.below.get(suffix));
-                let rules = self.nets.names.get(name.as_str()).into_iter().chain(above).flatten();
+                let dots = name.as_str().match_indices('.').map(|(at, _)| at);
+                let keys = once(0).chain(dots).filter_map(|at| name.as_str().get(at..));
+                let rules = keys.filter_map(|key| self.nets.names.get(key)).flatten();
                 judge(rules.map(|rule| (rule, true)), place)
             }
             Host::V4(address) => self.nets.check(IpAddr::V4(address), place),
@@ -233,7 +229,7 @@ impl Nets {
     fn insert(&mut self, pattern: HostPattern, rule: Rule) {
         let rules = match pattern {
             HostPattern::Name(name) => self.names.entry(name).or_default(),
-            HostPattern::Below(name) => self.below.entry(name).or_default(),
+            HostPattern::Below(name) => self.names.entry(format!(".{name}")).or_default(),
             HostPattern::Network(network) => {
                 if !self.prefixes.contains(&network.prefix) {
                     self.prefixes.push(network.prefix);

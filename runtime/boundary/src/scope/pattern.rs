@@ -1,4 +1,4 @@
-//! Path patterns, and the tree that finds those that match.
+//! Path patterns, and the table that finds those that reach a path.
 //!
 //! # Invariants
 //! - I11: a pattern's literal part is a normal path.
@@ -8,12 +8,15 @@
 //! What a match means (`scope`).
 
 use alloc::borrow::Cow;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
+use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 use synapse_abi::code::Refusal;
 
+use crate::label::Secrecy;
 use crate::path::NormalPath;
+use crate::scope::Rights;
 
 /// A path pattern: literal components, then nothing, `/*` or `/**`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,64 +92,80 @@ impl Pattern {
     }
 }
 
-/// How the names of a tree compare.
-pub(super) type Key = fn(&str) -> Cow<'_, str>;
-
-/// One component's place in a tree of patterns.
-#[derive(Debug, Default)]
-pub(super) struct Node<T> {
-    children: HashMap<String, Node<T>>,
-    exact: T,
-    child: T,
-    below: T,
+/// What the patterns say that reach a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ruling {
+    /// What they allow.
+    pub(super) rights: Rights,
+    /// Whether one denies it.
+    pub(super) denied: bool,
+    /// The compartments that they put it into.
+    pub(super) compartments: Secrecy,
 }
 
-impl<T: Copy + Default> Node<T> {
-    /// Adds a value where the pattern reaches.
-    pub(super) fn insert(&mut self, pattern: &Pattern, add: impl Fn(&mut T), key: Key) {
-        let node = self.at(pattern.path(), key);
-        match pattern.reach {
-            Reach::Exact => add(&mut node.exact),
-            Reach::Children => add(&mut node.child),
-            Reach::Subtree => {
-                add(&mut node.exact);
-                add(&mut node.below);
+impl Ruling {
+    const fn join(self, other: Self) -> Self {
+        Self {
+            rights: self.rights.and(other.rights),
+            denied: self.denied || other.denied,
+            compartments: self.compartments.join(other.compartments),
+        }
+    }
+}
+
+/// Patterns by their literal part; that of the root is empty.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    said: HashMap<Vec<u8>, Said>,
+    /// The lengths of literal parts that occur, in rising order.
+    lengths: Vec<usize>,
+}
+
+/// What the patterns with one literal part say of it, of its direct children and
+/// of all below.
+#[derive(Debug, Default)]
+struct Said {
+    exact: Ruling,
+    child: Ruling,
+    below: Ruling,
+}
+
+impl Patterns {
+    /// Adds a ruling where a pattern with this literal part reaches. One that allows
+    /// nothing holds for all below that, too.
+    pub(super) fn add(&mut self, literal: &str, reach: Reach, more: Ruling) {
+        let literal = literal.trim_end_matches('/').as_bytes();
+        if let Err(place) = self.lengths.binary_search(&literal.len()) {
+            self.lengths.insert(place, literal.len());
+        }
+        let said = self.said.entry_ref(literal).or_default();
+        if reach != Reach::Children {
+            said.exact = said.exact.join(more);
+        }
+        if reach == Reach::Subtree || more.rights == Rights::NONE {
+            said.below = said.below.join(more);
+        } else if reach == Reach::Children {
+            said.child = said.child.join(more);
+        }
+    }
+
+    /// What they say together of a path, spelled as they are.
+    pub(super) fn rule(&self, path: &str) -> Ruling {
+        let path = path.trim_end_matches('/').as_bytes();
+        let mut sum = Ruling::default();
+        for length in &self.lengths {
+            let Some((literal, rest)) = path.split_at_checked(*length) else { break };
+            let said = || self.said.get(literal);
+            match rest {
+                [] => sum = said().map_or(sum, |said| sum.join(said.exact)),
+                [b'/', name @ ..] => {
+                    let Some(Said { child, below, .. }) = said() else { continue };
+                    let is_child = !name.contains(&b'/');
+                    sum = sum.join(*below).join(if is_child { *child } else { Ruling::default() });
+                }
+                _ => {}
             }
         }
-    }
-
-    /// Adds a value where the pattern reaches and everywhere below.
-    pub(super) fn insert_deep(&mut self, pattern: &Pattern, add: impl Fn(&mut T), key: Key) {
-        let node = self.at(pattern.path(), key);
-        if pattern.reach != Reach::Children {
-            add(&mut node.exact);
-        }
-        add(&mut node.below);
-    }
-
-    fn at(&mut self, path: &NormalPath<'_>, key: Key) -> &mut Self {
-        let mut node = self;
-        for component in path.components() {
-            node = node.children.entry_ref(&*key(component)).or_default();
-        }
-        node
-    }
-
-    /// The sum of what matches along names, as the tree compares them.
-    pub(super) fn sum(
-        &self,
-        names: impl Iterator<Item = impl AsRef<str>>,
-        add: fn(T, T) -> T,
-    ) -> T {
-        let (mut sum, mut node, mut names) = (T::default(), self, names.peekable());
-        while let Some(name) = names.next() {
-            sum = add(sum, node.below);
-            if names.peek().is_none() {
-                sum = add(sum, node.child);
-            }
-            let Some(next) = node.children.get(name.as_ref()) else { return sum };
-            node = next;
-        }
-        add(sum, node.exact)
+        sum
     }
 }

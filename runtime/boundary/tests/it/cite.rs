@@ -317,7 +317,7 @@ fn i13_urls_hosts_and_ports_are_cited_by_their_token() {
         let span = cite(line, Wanted::Host(target), &index);
         assert_eq!(span.map(|span| &line[span]), *expected, "{line:?} {target}");
     }
-    let ports: &[(&str, u16, Option<&str>)] = &[
+    let ports: &[(&str, u64, Option<&str>)] = &[
         ("listen on 8080", 8080, Some("8080")),
         ("listen on port 80", 80, Some("80")),
         ("listen on port: 80", 80, Some("80")),

@@ -9,7 +9,7 @@ use std::task::Wake;
 
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_abi::reply::Frame;
+use synapse_guest::Reply;
 use synapse_kernel::admit::Admitted;
 use synapse_kernel::crew::{Finding, Package, Packages, Staff};
 use synapse_kernel::engine::{Door, Ended, Engine, LoadError, TurnLimits};
@@ -86,8 +86,7 @@ impl Engine for Player {
         hear(Ok(String::from_utf8(input.to_vec()).unwrap()));
         for sentence in &program.says {
             let came = door.submit(sentence.as_bytes()).await.map(|reply| {
-                let bytes = reply.lower();
-                let payload = Frame::parse(&bytes).unwrap().payload.to_vec();
+                let payload = Reply::parse(reply.lower()).unwrap().payload;
                 let number = <[u8; 8]>::try_from(&payload[..]).map(u64::from_le_bytes);
                 let number = number.ok().filter(|number| *number < 1 << 32);
                 number.map_or_else(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spin::Mutex;
 use synapse_abi::code::Fault;
-use synapse_abi::reply::{Form, Frame, Mark};
+use synapse_abi::reply::{Form, Mark};
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::{Door, Ended};
 use synapse_kernel::grant::Grant;
@@ -84,8 +84,8 @@ impl World {
             unreachable!("nothing here waits")
         };
         let bytes = answer?.lower();
-        let frame = Frame::parse(&bytes).unwrap();
-        Ok((frame.form, frame.mark, frame.payload.to_vec()))
+        let reply = synapse_guest::Reply::parse(bytes).unwrap();
+        Ok((reply.form, reply.mark, reply.payload))
     }
 
     fn log(&self) -> Vec<u8> {

@@ -4,7 +4,7 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_abi::reply::{Form, Frame, Mark};
+use synapse_abi::reply::{Form, Mark};
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
@@ -61,8 +61,8 @@ impl World {
             unreachable!()
         };
         let bytes = answer?.lower();
-        let frame = Frame::parse(&bytes).unwrap();
-        Ok((frame.form, frame.mark, frame.payload.to_vec()))
+        let reply = synapse_guest::Reply::parse(bytes).unwrap();
+        Ok((reply.form, reply.mark, reply.payload))
     }
 }
 

@@ -12,7 +12,9 @@ use synapse_boundary::{
     Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Origin, Request, Rights, Scope,
     Secrecy, Table, Warrants, commit, decide,
 };
-use synapse_kernel::record::{CHAIN, Durability, Event, HEADER, Kind, Log, Sink, SinkFailed, tag};
+use synapse_kernel::record::{
+    CHAIN, CONTENT, Durability, Event, HEADER, Kind, Log, RECORD, Sink, SinkFailed, tag,
+};
 use synapse_kernel::verify::{Broken, Reader};
 
 /// Keeps the header and each frame apart.
@@ -336,7 +338,7 @@ fn a_record_of_the_longest_sentences_stays_within_its_bound() {
     assert_eq!(world.ask(held.as_bytes()), Ok(()));
     assert_eq!(world.field(tag::TARGET).unwrap().len(), 2 * (limits::PATH - 1) + 1);
     let most = world.tape().iter().map(Vec::len).max().unwrap();
-    assert!((limits::JSON..=limits::RECORD).contains(&most), "{most} bytes");
+    assert!((limits::JSON..=RECORD).contains(&most), "{most} bytes");
     assert_eq!(first_broken(world.tape()), None);
 }
 
@@ -426,7 +428,7 @@ fn sentences_of_no_bytes_and_of_the_most_have_their_record() {
         let shown = &sentence[..sentence.len().min(limits::SENTENCE)];
         let mut told = (sentence.len() as u64).to_le_bytes().to_vec();
         told.extend_from_slice(&Sha256::digest(shown));
-        told.extend_from_slice(&sentence[..sentence.len().min(limits::RECORD_CONTENT)]);
+        told.extend_from_slice(&sentence[..sentence.len().min(CONTENT)]);
         assert_eq!(world.field(tag::MALFORMED), Some(told), "{} bytes", sentence.len());
     }
     for length in [1 << 16, limits::SENTENCE] {

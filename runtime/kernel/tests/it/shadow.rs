@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use spin::Mutex;
-use synapse_abi::reply::{Form, Frame};
+use synapse_abi::reply::Form;
 use synapse_boundary::{Integrity, Label, Origin, Said, Secrecy};
 use synapse_kernel::asking::Asking;
 use synapse_kernel::confirm::{Confirm, Heard};
@@ -629,9 +629,8 @@ impl Life {
         let (before, ground) = (self.task.mark(), self.shadow.ground(act, &sentence));
         let reply = now(self.task.submit(sentence.as_bytes()));
         let seen = reply.map(|reply| {
-            let bytes = reply.lower();
-            let frame = Frame::parse(&bytes).unwrap();
-            (frame.form, frame.mark, frame.payload.to_vec())
+            let reply = synapse_guest::Reply::parse(reply.lower()).unwrap();
+            (reply.form, reply.mark, reply.payload)
         });
         self.log.push(format!("{sentence} -> {seen:?}"));
         self.shadow.grounds.insert(*self.last.lock(), ground);
@@ -660,7 +659,8 @@ impl Life {
             let (mark, floor) = (task.mark(), thing.label.join(covering(path)));
             assert!(at_least(mark, floor), "{} {path}: {mark:?} for {floor:?}", self.told());
             if let Some(known) = &thing.bytes {
-                assert_eq!(Frame::parse(&bytes).unwrap().payload, known, "{} {path}", self.told());
+                let reply = synapse_guest::Reply::parse(bytes).unwrap();
+                assert_eq!(reply.payload, *known, "{} {path}", self.told());
             }
         }
     }

@@ -117,8 +117,7 @@ impl World {
         let core::task::Poll::Ready(answer) = crossing.as_mut().poll(&mut context) else {
             unreachable!("nothing here waits")
         };
-        let bytes = answer?.lower();
-        Ok(synapse_abi::reply::Frame::parse(&bytes).unwrap().payload.to_vec())
+        Ok(synapse_guest::Reply::parse(answer?.lower()).unwrap().payload)
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustls::RootCertStore;
-use synapse_abi::reply::{Form, Frame};
+use synapse_abi::reply::Form;
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
@@ -248,8 +248,8 @@ impl World {
     /// Submits a sentence: the reply's form and payload, or the code.
     pub(super) fn ask(&mut self, sentence: &str) -> Result<(Form, Vec<u8>), u32> {
         let reply = self.executor.block_on(self.task.submit(sentence.as_bytes()))?.lower();
-        let frame = Frame::parse(&reply).unwrap();
-        Ok((frame.form, frame.payload.to_vec()))
+        let reply = synapse_guest::Reply::parse(reply).unwrap();
+        Ok((reply.form, reply.payload))
     }
 
     pub(super) fn looked_up(&self) -> usize {
