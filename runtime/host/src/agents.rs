@@ -12,6 +12,7 @@
 
 use core::fmt;
 use core::pin::Pin;
+use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +24,7 @@ use synapse_kernel::grant::Grant;
 use synapse_primitives::Fault;
 use synapse_primitives::disk;
 
-use crate::load::{LIMIT, load};
+use crate::load::{LIMIT, NotLoaded, load};
 use crate::package::{Installed, Store};
 
 /// Children that all agents of a run may have at once.
@@ -36,6 +37,8 @@ pub struct Known<E: Engine> {
     /// The run's own package, where it is one that nobody installed.
     own: Option<(String, Package<E::Program>)>,
     programs: Arc<Mutex<BTreeMap<String, E::Program>>>,
+    /// Ends what is being compiled.
+    cancel: Arc<AtomicBool>,
 }
 
 impl<E: Engine> fmt::Debug for Known<E> {
@@ -45,10 +48,16 @@ impl<E: Engine> fmt::Debug for Known<E> {
 }
 
 impl<E: Engine> Known<E> {
-    /// What is installed in this state folder, and perhaps one package more.
+    /// What is installed in this state folder, and perhaps one package more; `cancel` is
+    /// set when the run is to end.
     #[must_use]
-    pub fn new(engine: Arc<E>, state: PathBuf, own: Option<(String, Package<E::Program>)>) -> Self {
-        Self { engine, state, own, programs: Arc::default() }
+    pub fn new(
+        engine: Arc<E>,
+        state: PathBuf,
+        own: Option<(String, Package<E::Program>)>,
+        cancel: Arc<AtomicBool>,
+    ) -> Self {
+        Self { engine, state, own, programs: Arc::default(), cancel }
     }
 }
 
@@ -60,11 +69,12 @@ impl<E: Engine<Program: 'static> + 'static> Packages<Arc<E>> for Known<E> {
             }
             let (engine, programs) = (Arc::clone(&self.engine), Arc::clone(&self.programs));
             let (state, name) = (self.state.clone(), name.to_owned());
+            let cancel = Arc::clone(&self.cancel);
             let work = move || {
                 // A store that cannot be read has no packages to start.
                 let store = Store::open(&state).map_err(|_| Fault::Io)?;
                 let installed = store.get(&name).map_err(|_| Fault::Io)?;
-                prepared(engine, &programs, &installed.ok_or(Fault::NotFound)?)
+                prepared(engine, &programs, &installed.ok_or(Fault::NotFound)?, &cancel)
             };
             tokio::task::spawn_blocking(work).await.unwrap_or(Err(Fault::Io))
         })
@@ -75,6 +85,7 @@ fn prepared<E: Engine<Program: 'static> + 'static>(
     engine: Arc<E>,
     programs: &Mutex<BTreeMap<String, E::Program>>,
     installed: &Installed,
+    cancel: &AtomicBool,
 ) -> Result<Package<E::Program>, Fault> {
     let digest = installed.package.digest().to_string();
     // Whoever panicked left a whole map.
@@ -84,7 +95,10 @@ fn prepared<E: Engine<Program: 'static> + 'static>(
         program
     } else {
         let component = installed.package.component().to_vec();
-        let (_, program) = load(engine, component, LIMIT).map_err(|_| Fault::Unsupported)?;
+        let (_, program) = load(engine, component, LIMIT, cancel).map_err(|why| match why {
+            NotLoaded::Cancelled => Fault::Cancelled,
+            _ => Fault::Unsupported,
+        })?;
         known().insert(digest, program.clone());
         program
     };

@@ -282,7 +282,8 @@ where
     };
     let engine = Arc::new(engine);
     let own = own_package(&options, &texts, &program);
-    let known = Known::new(Arc::clone(&engine), state_of(&run_dir).to_path_buf(), own);
+    let cancel = Arc::clone(&options.cancel);
+    let known = Known::new(Arc::clone(&engine), state_of(&run_dir).to_path_buf(), own, cancel);
     let places = Arc::new(AtomicUsize::new(CHILDREN));
     let run = run.staffed(Staff::new(Arc::clone(&engine), known, places, usize::MAX));
     let executor = tokio::runtime::Builder::new_multi_thread()
