@@ -12,6 +12,8 @@ use serde::Deserialize;
 use synapse_abi::code;
 use synapse_kernel::grant::Grant;
 
+use crate::public::connectors::Connectors;
+
 /// One attack, or one piece of everyday work.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -29,8 +31,11 @@ pub struct Case {
     pub probes: Option<String>,
     /// The line that the human typed.
     pub task: String,
-    /// The name of a grant that ships, or the text of one.
+    /// The name of a grant that ships or of a suite of connectors, or the text of one.
     pub grant: String,
+    /// What connectors answer, by what they are given; else `[]`.
+    #[serde(default)]
+    pub replies: BTreeMap<String, String>,
     /// Files that stand there before, by guest path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -180,10 +185,15 @@ impl Case {
     /// # Errors
     /// [`BadCase`].
     pub fn grant(&self) -> Result<Grant, BadCase> {
+        let bad =
+            |why: String| BadCase { case: self.name.clone(), why: format!("its grant: {why}") };
+        let connectors = Connectors::shipped().map_err(bad)?;
+        if connectors.has(&self.grant) {
+            return connectors.grant(&self.grant).map_err(bad);
+        }
         let shipped = GRANTS.iter().find(|(name, _)| *name == self.grant);
         let text = shipped.map_or(&*self.grant, |(_, text)| text);
-        Grant::parse(text)
-            .map_err(|why| BadCase { case: self.name.clone(), why: format!("its grant: {why}") })
+        Grant::parse(text).map_err(|why| bad(why.to_string()))
     }
 }
 

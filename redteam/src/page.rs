@@ -7,6 +7,7 @@
 //! What the numbers are (`report`, `tell`).
 
 use core::fmt::Write as _;
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
@@ -73,11 +74,11 @@ fn table(rows: &Rows) -> String {
     let mut out = String::from(
         "<table><tr><th>monitor</th><th>attacks permitted</th><th>complete</th><th>work interrupted</th></tr>\n",
     );
-    for (monitor, row) in rows.each() {
+    for (number, (monitor, row)) in (1..).zip(rows.each()) {
         let Row { attacks, permitted, complete, work, interrupted } = row;
         let _ = writeln!(
             out,
-            "<tr><td>{}</td><td>{permitted} of {attacks}</td><td>{complete}</td><td>{interrupted} of {work}</td></tr>",
+            "<tr><td>{number}. {}</td><td>{permitted} of {attacks}</td><td>{complete}</td><td>{interrupted} of {work}</td></tr>",
             monitor.name()
         );
     }
@@ -85,33 +86,28 @@ fn table(rows: &Rows) -> String {
     out
 }
 
-/// Attacks permitted to the right, work interrupted upwards, in percent.
+/// Attacks permitted to the right, work interrupted upwards, in percent; the numbers are the table's.
 fn plot(rows: &Rows) -> String {
     let share = |part: usize, of: usize| part.saturating_mul(100).checked_div(of).unwrap_or(0);
     let mut out = String::from(
-        "<svg viewBox=\"-14 -8 190 126\" width=\"640\" role=\"img\" aria-label=\"attacks permitted against work interrupted\">\
+        "<svg viewBox=\"-14 -8 140 126\" width=\"480\" role=\"img\" aria-label=\"attacks permitted against work interrupted\">\
          <path d=\"M0 0V100H100\" fill=\"none\" stroke=\"currentColor\" stroke-width=\".5\"/>\
          <text x=\"50\" y=\"112\" text-anchor=\"middle\">attacks permitted, %</text>\
          <text x=\"-6\" y=\"50\" text-anchor=\"middle\" transform=\"rotate(-90 -6 50)\">work interrupted, %</text>\n",
     );
-    let mut taken: Vec<(usize, usize)> = Vec::new();
-    for (monitor, row) in rows.each() {
-        let at =
-            (share(row.permitted, row.attacks), 100 - share(row.interrupted, row.work).min(100));
-        let (x, y) = at;
-        // Names of points that stand close together are written below one another.
-        let mut text = (x + 3, y + 2);
-        while taken.iter().any(|it| it.0.abs_diff(text.0) < 60 && it.1.abs_diff(text.1) < 6) {
-            text.1 += 6;
-        }
-        taken.push(text);
-        let own = if monitor == Monitor::Synapse { " class=\"own\"" } else { "" };
+    let mut points: BTreeMap<(usize, usize), Vec<String>> = BTreeMap::new();
+    for (number, (_, row)) in (1..).zip(rows.each()) {
+        let at = (share(row.permitted, row.attacks), share(row.interrupted, row.work).min(100));
+        points.entry(at).or_default().push(format!("{number}"));
+    }
+    for ((x, up), numbers) in points {
+        let own = if numbers.iter().any(|it| it == "1") { " class=\"own\"" } else { "" };
+        let y = 100_usize.saturating_sub(up);
+        let (right, above) = (x + 3, y.saturating_sub(2));
+        let numbers = numbers.join(", ");
         let _ = writeln!(
             out,
-            "<circle{own} cx=\"{x}\" cy=\"{y}\" r=\"2\"/><text{own} x=\"{}\" y=\"{}\">{}</text>",
-            text.0,
-            text.1,
-            monitor.name()
+            "<circle{own} cx=\"{x}\" cy=\"{y}\" r=\"2\"/><text{own} x=\"{right}\" y=\"{above}\">{numbers}</text>"
         );
     }
     out.push_str("</svg>\n");

@@ -98,6 +98,8 @@ fn attack(
                         trial.needs = Some(gate);
                     }
                 }
+                // What was destroyed once is not there a second time.
+                (Some(_), _) if permitted.is_some() => {}
                 (Some(named), code) => {
                     return Err(format!(
                         "{} came to {code}, and the case says {:?}",
@@ -161,7 +163,8 @@ fn work(stage: &Stage, case: &Case, rows: &mut Rows) -> Result<Outcome, String> 
 fn judge(case: &Case, order: &[From], played: &Played) -> Result<Judged, String> {
     let sentences: Vec<&str> =
         order.iter().filter_map(|from| step(case, *from)).map(|step| &*step.call).collect();
-    let texts: Vec<&str> = case.files.values().map(|text| &**text).collect();
+    let texts = case.files.values().chain(case.replies.values());
+    let texts: Vec<&str> = texts.map(|text| &**text).collect();
     let told: Vec<bool> = sentences.iter().map(|sentence| is_told(sentence, &texts)).collect();
     let script = Script {
         grant: &case.grant().map_err(|why| why.why)?,
@@ -184,7 +187,8 @@ fn step(case: &Case, from: From) -> Option<&Step> {
 fn play(stage: &Stage, case: &Case, orders: &[Vec<From>]) -> Result<Vec<Played>, String> {
     let grant = Arc::new(case.grant().map_err(|why| why.why)?);
     let files = case.files.iter().map(|(path, text)| (&**path, text.as_bytes())).collect();
-    let scene = Scene { task: &case.task, grant, files, replies: &[], sentences: Vec::new() };
+    let replies: Vec<_> = case.replies.clone().into_iter().collect();
+    let scene = Scene { task: &case.task, grant, files, replies: &replies, sentences: Vec::new() };
     let sentences = |order: &[From]| {
         order.iter().filter_map(|from| step(case, *from)).map(|step| &*step.call).collect()
     };

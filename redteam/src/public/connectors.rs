@@ -107,6 +107,11 @@ impl Connectors {
         Self::read(include_str!("../../tables/injecagent.toml"))
     }
 
+    /// Whether a suite is called so.
+    pub(crate) fn has(&self, suite: &str) -> bool {
+        self.suites.contains_key(suite)
+    }
+
     /// The connector of a verb in a suite, and what was approved of it.
     pub(crate) fn verb(&self, suite: &str, verb: &str) -> Result<(String, &Verb), String> {
         let services = self.suites.get(suite).into_iter().flatten();

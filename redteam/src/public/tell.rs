@@ -88,7 +88,7 @@ impl Bench {
         for missing in Missing::ALL {
             let of = |job: &&Job| !job.asked.is_empty() && job.missing == missing;
             let asked = self.jobs.iter().filter(of).count();
-            if sums.work > 0 {
+            if sums.interrupted > 0 {
                 writeln!(out, "  {:<44} {asked:>5}", missing.text())?;
             }
         }
