@@ -46,6 +46,7 @@ use crate::package::{Authority, Installed, Store};
 use crate::render::Terminal;
 use crate::session::{Keeper, Kept, Manner, Place, digest};
 use crate::store::{self, Labels};
+use crate::tools::{self, Named, runtime};
 use crate::typed;
 
 /// Bytes of displaced files that one run's journal may keep.
@@ -214,7 +215,9 @@ where
 {
     let mut package = Package::find(&options)?;
     let (name, text) = (&package.grant_name, &package.grant);
-    let grant = Grant::parse(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
+    let named = Named::find(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
+    let grant = Grant::parse_with(text, &named.manifests)
+        .map_err(|why| RunError(format!("{}: {why}", show(name))))?;
     let grant = Arc::new(grant);
     for notice in grant.warnings() {
         (options.warn)(&Warning { file: name, text, notice });
@@ -224,6 +227,9 @@ where
     let (engine, program) = load(engine, take(&mut package.component), LIMIT)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.name))))?;
 
+    let executor =
+        runtime().map_err(|why| RunError(format!("cannot start the executor: {why}")))?;
+    let connectors = named.start(&executor, Arc::clone(&options.cancel)).map_err(RunError)?;
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
     let _held = hold(&options, &run_dir).inspect_err(|_| {
@@ -232,7 +238,11 @@ where
     })?;
     let session = options.session.take();
     let mut keeper = keeper(&options, &run_dir, digests, session.as_ref())?;
-    let disk = Arc::new(open(&options, &package, &run_dir)?);
+    let disk = open(&options, &package, &run_dir)?;
+    let disk = Arc::new(match connectors {
+        Some(connectors) => disk.with_connectors(Box::new(connectors)),
+        None => disk,
+    });
     let labels = labels(&disk, &run_dir)?;
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
     let mut id = [0; 32];
@@ -273,12 +283,6 @@ where
         Confirm::Ask => run.confirmed_by(Arc::new(human)),
         Confirm::Deny => run,
     };
-    let executor = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(|why| cannot("start the executor", &run_dir, &why))?;
     let mut forgotten = None;
     let (run, answer) = executor.block_on(turns(run, &engine, &program, &options, |run| {
         let kept = keeper.keep(run.messages(), run.values(), &grant);
@@ -587,7 +591,8 @@ fn state_of(run_dir: &Path) -> &Path {
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
     let files = package.own.iter().map(PathBuf::as_path);
-    for path in [state_of(run_dir), run_dir].into_iter().chain(files) {
+    let tools = tools::own();
+    for path in [state_of(run_dir), run_dir].into_iter().chain(files).chain(tools.as_deref()) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(
             Identity::of(&file)
