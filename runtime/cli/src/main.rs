@@ -33,6 +33,7 @@ mod redteam;
 mod run;
 mod sessions;
 mod stock;
+mod tools;
 mod undo;
 mod why;
 
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         Command::Revoke(revoke) => revoke.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Remove(remove) => remove.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Tools(tools) => tools.run().unwrap_or_else(|why| failed(&why, 1)),
+        Command::Confine(confine) => confine.run(),
         Command::Sessions(sessions) => sessions.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
@@ -143,6 +146,9 @@ enum Command {
     Gc(gc::Gc),
     Label(label::Label),
     Grant(grant::Grant),
+    Tools(tools::Tools),
+    #[command(hide = true)]
+    Confine(tools::Confine),
     Why(why::Why),
     Check(check::Check),
     Bench(bench::Bench),

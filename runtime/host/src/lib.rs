@@ -5,7 +5,7 @@
 //!
 //! # Reading order
 //! [`run`] (a whole run), [`package`], [`locks`], [`load`], [`engine`], [`log`], [`control`],
-//! [`render`], [`console`], [`typed`], [`session`], [`net`], [`store`], [`trust`], [`undo`], [`gc`].
+//! [`render`], [`console`], [`typed`], [`session`], [`net`], [`tools`], [`store`], [`trust`], [`undo`], [`gc`].
 //!
 //! # Trust
 //! Trusted to execute what was authorized and to report facts; it decides
@@ -32,6 +32,7 @@ pub mod render;
 pub mod run;
 pub mod session;
 pub mod store;
+pub mod tools;
 pub mod trust;
 pub mod typed;
 pub mod undo;

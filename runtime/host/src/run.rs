@@ -50,6 +50,7 @@ use crate::package::{Authority, Installed, Store};
 use crate::render::Terminal;
 use crate::session::{Keeper, Kept, Manner, Place, digest};
 use crate::store::{self, Labels};
+use crate::tools::{self, Named, runtime};
 use crate::typed;
 
 /// Bytes of displaced files that one run's journal may keep.
@@ -220,7 +221,9 @@ where
 {
     let mut package = Package::find(&options)?;
     let (name, text) = (&package.grant_name, &package.grant);
-    let grant = Grant::parse(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
+    let named = Named::find(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
+    let grant = Grant::parse_with(text, &named.manifests)
+        .map_err(|why| RunError(format!("{}: {why}", show(name))))?;
     let grant = Arc::new(grant);
     for notice in grant.warnings() {
         (options.warn)(&Warning { file: name, text, notice });
@@ -231,6 +234,9 @@ where
         .map_err(|why| RunError(format!("{}: {why}", show(&package.name))))?;
 
     let written = written(&options, &grant)?;
+    let executor =
+        runtime().map_err(|why| RunError(format!("cannot start the executor: {why}")))?;
+    let connectors = named.start(&executor, Arc::clone(&options.cancel)).map_err(RunError)?;
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
     let _held = hold(&options, &run_dir).inspect_err(|_| {
@@ -239,7 +245,11 @@ where
     })?;
     let session = options.session.take();
     let mut keeper = keeper(&options, &run_dir, digests, session.as_ref())?;
-    let disk = Arc::new(open(&options, &package, &run_dir)?);
+    let disk = open(&options, &package, &run_dir)?;
+    let disk = Arc::new(match connectors {
+        Some(connectors) => disk.with_connectors(Box::new(connectors)),
+        None => disk,
+    });
     let labels = labels(&disk, &run_dir)?;
     let sink = FileSink::create(&run_dir).map_err(|why| cannot("make the log", &run_dir, &why))?;
     let mut id = [0; 32];
@@ -286,12 +296,6 @@ where
     let known = Known::new(Arc::clone(&engine), state_of(&run_dir).to_path_buf(), own, cancel);
     let places = Arc::new(AtomicUsize::new(CHILDREN));
     let run = run.staffed(Staff::new(Arc::clone(&engine), known, places, usize::MAX));
-    let executor = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_io()
-        .enable_time()
-        .build()
-        .map_err(|why| cannot("start the executor", &run_dir, &why))?;
     let mut forgotten = None;
     let (run, answer) = executor.block_on(turns(run, &engine, &program, &options, |run| {
         let kept = keeper.keep(run.messages(), run.values(), &grant);
@@ -639,7 +643,8 @@ fn state_of(run_dir: &Path) -> &Path {
 fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
     let mut own = Vec::new();
     let files = package.own.iter().chain(&options.warrants).map(PathBuf::as_path);
-    for path in [state_of(run_dir), run_dir].into_iter().chain(files) {
+    let tools = tools::own();
+    for path in [state_of(run_dir), run_dir].into_iter().chain(files).chain(tools.as_deref()) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;
         own.push(
             Identity::of(&file)

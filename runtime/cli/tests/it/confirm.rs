@@ -108,6 +108,7 @@ impl Drop for Session {
 fn command(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_synapse"));
     command.args(arguments).current_dir(root).env("XDG_STATE_HOME", root.join("state"));
+    command.env("XDG_CONFIG_HOME", root.join("state/settings"));
     command.env("NO_COLOR", "1").env_remove("CI");
     command
 }

@@ -8,9 +8,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let dir = tempfile::tempdir().unwrap();
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
-        "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "why", "check",
-        "package", "install", "upgrade", "list", "show", "revoke", "remove", "bench", "sessions",
-        "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
+        "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "tools", "why",
+        "check", "package", "install", "upgrade", "list", "show", "revoke", "remove", "bench",
+        "sessions", "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
@@ -26,6 +26,14 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["grant", "check", "--help"],
         &["grant", "new", "--help"],
         &["grant", "schema", "--help"],
+        &["tools", "add", "--help"],
+        &["tools", "check", "--help"],
+        &["tools", "approve", "--help"],
+        &["tools", "show", "--help"],
+        &["tools", "diff", "--help"],
+        &["tools", "list", "--help"],
+        &["tools", "import", "--help"],
+        &["tools", "schema", "--help"],
         &["why", "--help"],
         &["check", "--help"],
         &["doctor", "--help"],

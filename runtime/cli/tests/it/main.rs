@@ -28,6 +28,7 @@ mod screen;
 mod sessions;
 mod state;
 mod tidy;
+mod tools;
 mod undo;
 mod warrants;
 mod why;
@@ -42,6 +43,7 @@ fn synapse(state: &std::path::Path, arguments: &[&str]) -> Output {
 fn command(state: &std::path::Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_synapse"));
     command.args(arguments).env("XDG_STATE_HOME", state);
+    command.env("XDG_CONFIG_HOME", state.join("settings"));
     command
 }
 

@@ -99,12 +99,14 @@ pub(super) fn read(value: &Value<'_>, manifests: &[Manifest], notes: &mut Notes)
         if let Some((manifest, verb)) = said_of(&entry, manifests, notes) {
             let class = verb.class();
             match written {
-                Some(written) if entry.effect != class => notes.mistake(
+                Some(written) if rank(entry.effect) < rank(class) => notes.mistake(
                     &written.span(),
-                    format!("effect {} is not what the manifest says", quoted(text(written))),
+                    format!("effect {} is milder than the manifest's", quoted(text(written))),
                     format!("it says `{}`, and a human approved that", word(class)),
                     "remove `effect` here",
                 ),
+                // Who grants it may want to be asked.
+                Some(_) if (entry.effect, class) == (Effect::Store, Effect::Free) => {}
                 _ => entry.effect = class,
             }
             limits.extend(verb.limits());
@@ -224,6 +226,16 @@ fn said_of<'m>(
         notes.unknown(&entry.at, "verb", name, manifest.verbs.iter().map(|verb| &*verb.name));
     }
     Some((manifest, verb?))
+}
+
+/// How strict an effect is.
+const fn rank(effect: Effect) -> u8 {
+    match effect {
+        Effect::Read => 0,
+        Effect::Free => 1,
+        Effect::Store => 2,
+        Effect::Commit => 3,
+    }
 }
 
 /// The word for an effect.

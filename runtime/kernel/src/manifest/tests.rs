@@ -134,8 +134,17 @@ fn i9_a_grants_entry_has_the_effect_limits_and_clearance_of_its_manifest() {
     let terms = granted.scope.entry("mail/other").unwrap().terms;
     assert_eq!(terms.clear, Secrecy::from_bits(u64::MAX), "it can tell nobody");
 
+    for (verb, written, effect) in [
+        ("note", "store", Class::Store),
+        ("note", "commit", Class::Free),
+        ("list", "commit", Class::Read),
+    ] {
+        let tool = format!("[[tools]]\ntool = \"mail/{verb}\"\neffect = \"{written}\"\n");
+        let granted = grant(&tool, &[mail()]).unwrap();
+        assert_eq!(granted.scope.entry(&format!("mail/{verb}")).unwrap().effect, effect, "{tool}");
+    }
     for (entry, says) in [
-        ("tool = \"mail/send\"\neffect = \"read\"", "effect `read` is not what the manifest says"),
+        ("tool = \"mail/send\"\neffect = \"read\"", "effect `read` is milder than the manifest's"),
         ("tool = \"mail/sent\"", "verb `sent` is unknown"),
     ] {
         let mistakes = grant(&format!("[[tools]]\n{entry}\n"), &[mail()]).unwrap_err();
