@@ -429,18 +429,21 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
         if let Some(uses) = self.uses {
             return mint(self, uses).map(Box::new).map(Cover::Minted);
         }
-        let harm = match self.justification.integrity {
-            Integrity::System | Integrity::User => None,
-            Integrity::Ingested => self.harm(),
-        };
+        let named = self.request.warrants.naming(self);
+        let is_trusted = self.justification.integrity != Integrity::Ingested;
+        let harm = if is_trusted && named.is_none() { None } else { self.harm() };
         let leak = self
             .clearance()
             .map_or(Secrecy::NONE, |cleared| self.justification.secrecy.without(cleared));
         let leaks = (leak != Secrecy::NONE).then_some(Refusal::NotCleared);
-        let Some(refusal) = harm.or(leaks) else { return Ok(Cover::Covered(None)) };
+        let Some(refusal) = harm.filter(|_| !is_trusted).or(leaks) else {
+            // What may be done once is done, though it needed no warrant yet.
+            let counts = harm.is_some() || self.call.primitive.row().egress != Egress::Never;
+            return Ok(Cover::Covered(named.filter(|_| counts)));
+        };
         let stopped = Stopped { refusal, leak };
-        let warrant = self.request.warrants.covering(self, &stopped)?;
-        Ok(warrant.map_or(Cover::Pending(stopped), |record| Cover::Covered(Some(record))))
+        let covers = named.is_some() && covers(self, &stopped)?;
+        Ok(if covers { Cover::Covered(named) } else { Cover::Pending(stopped) })
     }
 
     /// What a justification from outside is not enough for.

@@ -124,30 +124,27 @@ impl Warrants {
         }
     }
 
-    /// The record of a warrant that covers a call which gate 3 has stopped.
-    pub(crate) fn covering<F: Facts>(
-        &self,
-        case: &Case<'_, '_, F>,
-        stopped: &Stopped,
-    ) -> Result<Option<u64>, Refusal> {
-        let kept = stopped.leak.without(LET_OUT).without(case.request.scope.let_out);
-        let may = stopped.refusal != Refusal::Protected
-            && kept == Secrecy::NONE
-            && case.targets.defects == [None; TARGETS];
-        if !may {
-            return Ok(None);
-        }
-        let covers = |(_, mint): &&(u64, Mint)| mint.uses > 0 && mint.covers(case);
-        let Some((record, _)) = self.live.iter().find(covers) else { return Ok(None) };
-        if case.call.primitive.row().egress != Egress::Never {
-            check_links(case)?;
-        }
-        Ok(Some(*record))
+    /// The record of a live warrant for this very call.
+    pub(crate) fn naming<F: Facts>(&self, case: &Case<'_, '_, F>) -> Option<u64> {
+        let names = |(_, mint): &&(u64, Mint)| mint.uses > 0 && mint.names(case);
+        self.live.iter().find(names).map(|(record, _)| *record)
     }
 }
 
+/// Whether a warrant for this call is enough for what gate 3 has stopped it for.
+pub(crate) fn covers<F: Facts>(case: &Case<'_, '_, F>, stopped: &Stopped) -> Result<bool, Refusal> {
+    let kept = stopped.leak.without(LET_OUT).without(case.request.scope.let_out);
+    if stopped.refusal == Refusal::Protected || kept != Secrecy::NONE {
+        return Ok(false);
+    }
+    if case.call.primitive.row().egress != Egress::Never {
+        check_links(case)?;
+    }
+    Ok(true)
+}
+
 impl Mint {
-    fn covers<F: Facts>(&self, case: &Case<'_, '_, F>) -> bool {
+    fn names<F: Facts>(&self, case: &Case<'_, '_, F>) -> bool {
         let Case { call, facts, .. } = case;
         let same = |place| match (self.targets.get(place), case.targets.normal.get(place)) {
             (Some(Some(Target::Path(fixed))), Some(Some(Target::Path(path)))) => {
@@ -163,6 +160,7 @@ impl Mint {
         };
         let agrees = |tool| agree(self.span(1), call.span(1), tool, *facts);
         self.primitive == call.primitive
+            && case.targets.defects == [None; TARGETS]
             && (0..TARGETS).all(same)
             && case.entry().is_none_or(agrees)
     }

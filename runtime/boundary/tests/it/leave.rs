@@ -133,6 +133,18 @@ fn find(
     Err(code)
 }
 
+/// Which warrant is for this very call.
+pub(crate) fn named(world: &World, sentence: &Sentence, row: &Row) -> Option<usize> {
+    world.leave.iter().position(|leave| {
+        leave.left > 0
+            && leave.sentence.name == sentence.name
+            && leave.sentence.arguments.iter().all(|(name, fixed)| {
+                let place = row.arguments.iter().position(|row| row.name == *name).unwrap();
+                fits(world, sentence, row, place, fixed)
+            })
+    })
+}
+
 /// Which warrant covers a call that was stopped for one reason, or for its links.
 pub(crate) fn cover(
     world: &World,
@@ -141,15 +153,7 @@ pub(crate) fn cover(
     code: u16,
     leak: u64,
 ) -> Result<Option<usize>, u16> {
-    let covers = |leave: &Leave| {
-        leave.left > 0
-            && leave.sentence.name == sentence.name
-            && leave.sentence.arguments.iter().all(|(name, fixed)| {
-                let place = row.arguments.iter().position(|row| row.name == *name).unwrap();
-                fits(world, sentence, row, place, fixed)
-            })
-    };
-    let found = world.leave.iter().position(covers);
+    let found = named(world, sentence, row);
     if code == 302 || leak & !3 != 0 || found.is_none() {
         return Ok(None);
     }

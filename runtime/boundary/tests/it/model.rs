@@ -2,7 +2,7 @@
 //! lists that are walked, names are strings that are compared, and nothing is
 //! compiled or shared. Written from the design and `docs/abi.md`.
 
-use synapse_abi::registry::{Harm, REGISTRY, Rights, Row, Type};
+use synapse_abi::registry::{Egress, Harm, REGISTRY, Rights, Row, Type};
 use synapse_boundary::Integrity;
 use synapse_boundary::scope::{Effect, Method};
 
@@ -29,7 +29,10 @@ pub(crate) fn judge(
             return located.map(|()| (Outcome::Minted, None));
         }
         let Some((code, leak)) = label(world, sentence, row, stamp) else {
-            return located.map(|()| (Outcome::Permitted, None));
+            let read = Stamp { integrity: Integrity::Ingested, ..stamp };
+            let counts = row.egress != Egress::Never || label(world, sentence, row, read).is_some();
+            let place = leave::named(world, sentence, row).filter(|_| counts);
+            return located.map(|()| (Outcome::Permitted, place));
         };
         match leave::cover(world, sentence, row, code, leak)? {
             Some(place) => located.map(|()| (Outcome::Permitted, Some(place))),

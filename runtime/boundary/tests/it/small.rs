@@ -331,8 +331,8 @@ impl World {
         let Ground { path, tainted, own, yes } = ground;
         let cause = call.cause();
         let lease = self.leases.iter_mut().find(|lease| Some(lease.record) == cause);
-        if !tainted || own {
-            assert!(lease.is_none(), "a warrant is not spent on what needs none: {call:?}");
+        assert!(!own || lease.is_none(), "a warrant is not spent on what is one's own: {call:?}");
+        if own || (!tainted && lease.is_none()) {
             seen.untainted += usize::from(!tainted);
             seen.own += usize::from(tainted);
         } else if let Some(lease) = lease {

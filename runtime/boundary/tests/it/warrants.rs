@@ -267,12 +267,14 @@ fn i13_what_the_human_named_may_go_after_reading_as_often_as_the_warrant_says() 
 }
 
 #[test]
-fn i13_an_untainted_call_needs_no_warrant_and_spends_none() {
+fn i13_a_call_that_needs_no_warrant_yet_spends_it() {
     let mut session = Session::new(&["delete /data/a.md"]);
     let by = session.mint(&for_deletion("/data/a.md"));
-    assert_eq!(session.ask(&delete("/data/a.md")), Came::Done(None));
-    session.read();
+    assert_eq!(session.ask(&delete("/data/b.md")), Came::Done(None), "none is for it");
     assert_eq!(session.ask(&delete("/data/a.md")), by);
+    assert_eq!(session.ask(&delete("/data/a.md")), Came::Done(None), "nothing was read yet");
+    session.read();
+    assert_eq!(session.ask(&delete("/data/a.md")), Came::Asked(301), "once was enough");
 }
 
 #[test]

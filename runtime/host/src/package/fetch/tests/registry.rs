@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use rustls::RootCertStore;
 
 use super::super::super::{Package, tar};
-use super::server::{Asked, Reply, Server};
+use super::server::{Asked, Served, Server};
 use super::{fetched, kept, signed, why};
 use crate::net::tests::tls::{Authority, params};
 use crate::net::tests::world::{Names, PUBLIC, client};
@@ -50,9 +50,9 @@ impl Held {
         Self(held)
     }
 
-    fn answer(&self, asked: &Asked) -> Reply {
+    fn answer(&self, asked: &Asked) -> Served {
         let place = asked.path.strip_prefix("/v2/acme/reader/").unwrap();
-        self.0.get(place).map_or_else(|| Reply::new(404, ""), |held| Reply::content(asked, held))
+        self.0.get(place).map_or_else(|| Served::new(404, ""), |held| Served::content(asked, held))
     }
 
     /// The path of the component's blob, and the blob.
@@ -66,7 +66,7 @@ impl Held {
 }
 
 /// What comes instead of what is asked for.
-type Instead = Box<dyn Fn(&Asked, &Held) -> Option<Reply> + Send + Sync>;
+type Instead = Box<dyn Fn(&Asked, &Held) -> Option<Served> + Send + Sync>;
 
 /// A registry of this machine that does something else once.
 fn registry(held: Held, instead: Instead) -> Server {
@@ -131,7 +131,7 @@ fn a_token_is_asked_for_to_pull_and_goes_to_the_registry_alone() {
     let tls = |name: &str| Some(authority.sign(params(&[name])));
     let auth = Server::start(
         tls("auth.example"),
-        Box::new(|_| Reply::new(200, r#"{"token":"t0k.en","expires_in":300}"#)),
+        Box::new(|_| Served::new(200, r#"{"token":"t0k.en","expires_in":300}"#)),
     );
     let held = Held::new(&made, Refers::ByList);
     let blobs = held.clone();
@@ -139,7 +139,7 @@ fn a_token_is_asked_for_to_pull_and_goes_to_the_registry_alone() {
         tls("cdn.example"),
         Box::new(move |asked| {
             let place = asked.path.strip_prefix("/store/").unwrap().split('?').next().unwrap();
-            Reply::content(asked, &blobs.0[place])
+            Served::content(asked, &blobs.0[place])
         }),
     );
     let (realm, store) = (auth.port, cdn.port);
@@ -151,10 +151,10 @@ fn a_token_is_asked_for_to_pull_and_goes_to_the_registry_alone() {
                     "Bearer realm=\"https://auth.example:{realm}/token\",service=\"a b\",\
                      scope=\"repository:acme/reader:pull,push,delete\""
                 );
-                return Reply::new(401, "").with("www-authenticate", challenge);
+                return Served::new(401, "").with("www-authenticate", challenge);
             }
             match asked.path.strip_prefix("/v2/acme/reader/blobs/") {
-                Some(digest) => Reply::new(307, "").with(
+                Some(digest) => Served::new(307, "").with(
                     "location",
                     format!("https://cdn.example:{store}/store/blobs/{digest}?sig=x%2Fy"),
                 ),
@@ -187,7 +187,7 @@ fn once(root: &Path, told: &str, instead: Instead) -> Server {
 }
 
 /// Instead of the component.
-fn component(reply: impl Fn(&[u8]) -> Reply + Send + Sync + 'static) -> Instead {
+fn component(reply: impl Fn(&[u8]) -> Served + Send + Sync + 'static) -> Instead {
     Box::new(move |asked, held| {
         let (path, bytes) = held.component();
         asked.path.ends_with(&path).then(|| reply(&bytes))
@@ -199,7 +199,7 @@ fn manifest(change: impl Fn(String) -> String + Send + Sync + 'static) -> Instea
     Box::new(move |asked, held| {
         asked.path.contains("/manifests/").then(|| {
             let found = held.0["manifests/1.0.0"].clone();
-            Reply::new(200, change(String::from_utf8(found).unwrap()))
+            Served::new(200, change(String::from_utf8(found).unwrap()))
         })
     })
 }
@@ -213,15 +213,15 @@ fn registries_that_lie_or_die_install_nothing() {
     once(root, other, manifest(|text| text.replace("1.0.0", "1.0.1")));
     once(root, other, manifest(|_| "{}".to_owned()));
     once(root, "has more than", manifest(|text| text.repeat(5000)));
-    once(root, other, component(|bytes| Reply::new(200, vec![b'x'; bytes.len()])));
-    once(root, "another length", component(|bytes| Reply::new(200, &bytes[1..])));
-    once(root, "another length", component(|bytes| Reply::new(200, [bytes, b"x"].concat())));
-    once(root, "more came than", component(|bytes| Reply::new(200, bytes).endless()));
-    once(root, "there is none", component(|_| Reply::new(404, "")));
-    once(root, "connection ended", component(|bytes| Reply::new(200, bytes).cut(0)));
+    once(root, other, component(|bytes| Served::new(200, vec![b'x'; bytes.len()])));
+    once(root, "another length", component(|bytes| Served::new(200, &bytes[1..])));
+    once(root, "another length", component(|bytes| Served::new(200, [bytes, b"x"].concat())));
+    once(root, "more came than", component(|bytes| Served::new(200, bytes).endless()));
+    once(root, "there is none", component(|_| Served::new(404, "")));
+    once(root, "connection ended", component(|bytes| Served::new(200, bytes).cut(0)));
     let half = 99;
     let server =
-        once(root, "connection ended", component(move |bytes| Reply::new(200, bytes).cut(half)));
+        once(root, "connection ended", component(move |bytes| Served::new(200, bytes).cut(half)));
     let ranges: Vec<_> = server.asked().iter().filter_map(Asked::from).collect();
     assert_eq!(ranges, [half]);
 }
@@ -241,7 +241,7 @@ fn a_registry_leads_nobody_to_the_neighbours() {
     let server = Server::start(
         Some(authority.sign(params(&["registry.example"]))),
         Box::new(move |asked| match &*location.lock().unwrap() {
-            to if asked.path.contains("/blobs/") => Reply::new(302, "").with("location", to),
+            to if asked.path.contains("/blobs/") => Served::new(302, "").with("location", to),
             _ => held.answer(asked),
         }),
     );

@@ -30,7 +30,7 @@ impl Asked {
 
 /// What is answered.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reply {
+pub(super) struct Served {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) struct Reply {
     is_endless: bool,
 }
 
-impl Reply {
+impl Served {
     pub(super) fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let body = body.into();
         let length = ("content-length", body.len().to_string());
@@ -77,7 +77,7 @@ impl Reply {
 }
 
 /// What a server answers.
-pub(super) type Answers = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
+pub(super) type Answers = Box<dyn Fn(&Asked) -> Served + Send + Sync>;
 
 pub(super) struct Server {
     pub(super) port: u16,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use rustls::RootCertStore;
 
-use super::server::{Reply, Server};
+use super::server::{Served, Server};
 use super::{fetched, kept, signed, why};
 use crate::net::tests::tls::{Authority, params};
 use crate::net::tests::world::{Names, PUBLIC, client};
@@ -29,7 +29,7 @@ fn a_file_comes_over_tls_from_whom_was_named() {
         Some(tls),
         Box::new({
             let bytes = bytes.clone();
-            move |asked| Reply::content(asked, &bytes)
+            move |asked| Served::content(asked, &bytes)
         }),
     );
     let at = |host: &str| format!("https://{host}:{}/a.synapse", server.port);
@@ -73,7 +73,7 @@ fn what_broke_off_goes_on_where_it_ended() {
         Box::new({
             let bytes = bytes.clone();
             move |asked| {
-                let reply = Reply::content(asked, &bytes).with("etag", "\"one\"");
+                let reply = Served::content(asked, &bytes).with("etag", "\"one\"");
                 if turn.fetch_add(1, Ordering::SeqCst) == 0 { reply.cut(half) } else { reply }
             }
         }),
@@ -109,9 +109,9 @@ fn nothing_is_joined_to_what_it_does_not_continue() {
                     let body = if first { vec![b'x'; bytes.len()] } else { bytes.clone() };
                     let version = if first { before } else { after };
                     let mut reply = if asked.header("if-range") == version {
-                        Reply::content(asked, &body)
+                        Served::content(asked, &body)
                     } else {
-                        Reply::new(200, &*body)
+                        Served::new(200, &*body)
                     };
                     if let Some(version) = version {
                         reply = reply.with("etag", version);
@@ -143,18 +143,18 @@ fn servers_that_lie_about_lengths_and_ranges_are_told() {
         }),
     );
     let url = format!("http://127.0.0.1:{}/a", server.port);
-    let whole = || Reply::new(200, &*bytes);
+    let whole = || Served::new(200, &*bytes);
     let large = (super::super::PACKAGE_MAX + 1).to_string();
     for (reply, told) in [
         (whole().with("content-length", large), "larger than a package"),
         (whole().with("content-length", (bytes.len() + 9).to_string()), "connection ended"),
         (whole().with("content-length", (bytes.len() - 9).to_string()), "is no package"),
         (whole().with("content-length", "9, 10"), "cannot be read"),
-        (Reply::new(200, vec![0; 1 << 20]).endless(), "more came than"),
-        (Reply::new(206, "x").with("content-range", "bytes 7-7/8"), "at another place"),
-        (Reply::new(404, ""), "there is none"),
-        (Reply::new(500, ""), "answers 500"),
-        (Reply::new(200, "no package"), "is no package"),
+        (Served::new(200, vec![0; 1 << 20]).endless(), "more came than"),
+        (Served::new(206, "x").with("content-range", "bytes 7-7/8"), "at another place"),
+        (Served::new(404, ""), "there is none"),
+        (Served::new(500, ""), "answers 500"),
+        (Served::new(200, "no package"), "is no package"),
     ] {
         replies.lock().unwrap().push(reply);
         let why = why(&url, &plain(), root.path());
