@@ -33,7 +33,7 @@ use crate::scope::{Effect, Method, Place, Scope, Terms, Tool};
 use crate::sentence::{Argument, Call, Sentence};
 use crate::target::{TARGETS, Target, Targets, method, targets};
 use crate::url::{Host, Url};
-use crate::warrant::{Mint, Warrants, mint};
+use crate::warrant::{Mint, Warrants, covers, mint};
 
 /// What a task brings to a decision.
 #[derive(Clone, Copy, Debug)]
