@@ -134,13 +134,11 @@ impl Warrants {
 /// Whether a warrant for this call is enough for what gate 3 has stopped it for.
 pub(crate) fn covers<F: Facts>(case: &Case<'_, '_, F>, stopped: &Stopped) -> Result<bool, Refusal> {
     let kept = stopped.leak.without(LET_OUT).without(case.request.scope.let_out);
-    if stopped.refusal == Refusal::Protected || kept != Secrecy::NONE {
-        return Ok(false);
-    }
-    if case.call.primitive.row().egress != Egress::Never {
+    let may = stopped.refusal != Refusal::Protected && kept == Secrecy::NONE;
+    if may && case.call.primitive.row().egress != Egress::Never {
         check_links(case)?;
     }
-    Ok(true)
+    Ok(may)
 }
 
 impl Mint {

@@ -220,15 +220,8 @@ where
     E: Engine<Program: Send + 'static> + Send + 'static,
 {
     let mut package = Package::find(&options)?;
-    let (name, text) = (&package.grant_name, &package.grant);
-    let named = Named::find(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
-    let grant = Grant::parse_with(text, &named.manifests)
-        .map_err(|why| RunError(format!("{}: {why}", show(name))))?;
-    let grant = Arc::new(grant);
-    for notice in grant.warnings() {
-        (options.warn)(&Warning { file: name, text, notice });
-    }
-    let digests = [digest(&package.component), digest(text.as_bytes())];
+    let (named, grant) = granted(&package, &options)?;
+    let digests = [digest(&package.component), digest(package.grant.as_bytes())];
     let texts: Vec<&str> = package.soul.as_deref().into_iter().collect();
     let (engine, program) = load(engine, take(&mut package.component), LIMIT, &options.cancel)
         .map_err(|why| RunError(format!("{}: {why}", show(&package.name))))?;
@@ -325,6 +318,18 @@ where
         unkept: unkept.or(forgotten),
         answer: finished.answer.map_err(|why| why.to_string()),
     })
+}
+
+/// What is granted, beside the connectors that it names; what is odd about it is told.
+fn granted(package: &Package, options: &Options) -> Result<(Named, Arc<Grant>), RunError> {
+    let (name, text) = (&package.grant_name, &package.grant);
+    let named = Named::find(text).map_err(|why| RunError(format!("{}: {why}", show(name))))?;
+    let grant = Grant::parse_with(text, &named.manifests)
+        .map_err(|why| RunError(format!("{}: {why}", show(name))))?;
+    for notice in grant.warnings() {
+        (options.warn)(&Warning { file: name, text, notice });
+    }
+    Ok((named, Arc::new(grant)))
 }
 
 /// Runs the turns, each to its end, where what was said is kept and its answer told.
