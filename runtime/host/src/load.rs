@@ -50,20 +50,18 @@ where
     };
     thread::Builder::new().name("load".to_owned()).spawn(work).map_err(NotLoaded::Thread)?;
     let begun = Instant::now();
-    loop {
+    while !cancel.load(Ordering::Relaxed) {
         let left = limit.saturating_sub(begun.elapsed());
         match result.recv_timeout(left.min(STEP)) {
             Ok(program) => return program,
             Err(RecvTimeoutError::Disconnected) => return Err(NotLoaded::Broken),
-            Err(RecvTimeoutError::Timeout) if cancel.load(Ordering::Relaxed) => {
-                return Err(NotLoaded::Cancelled);
-            }
             Err(RecvTimeoutError::Timeout) if left <= STEP => {
                 return Err(NotLoaded::TooLong(limit));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
+    Err(NotLoaded::Cancelled)
 }
 
 /// How often it looks whether its caller gave up.
