@@ -1,119 +1,19 @@
 //! Questions at a real terminal, and from another one.
 
 use core::time::Duration;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs::{self};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Stdio;
 use std::thread;
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
 use crate::guest::guest;
+use crate::terminal::{PATIENCE, Session, command};
 use crate::{err, out, synapse};
 
-/// A program at a terminal, and the hand that types there.
-pub(crate) struct Session {
-    child: Child,
-    hand: File,
-    screen: Arc<Mutex<String>>,
-    /// Where the last expectation ended.
-    seen: usize,
-}
-
-impl Session {
-    pub(crate) fn start(root: &Path, arguments: &[&str]) -> Self {
-        Self::start_typed(root, arguments, b"")
-    }
-
-    /// Starts a program with this in its terminal already.
-    pub(crate) fn start_typed(root: &Path, arguments: &[&str], before: &[u8]) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
-        let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&theirs, size).unwrap();
-        let mut hand = File::from(ours);
-        hand.write_all(before).unwrap();
-        let stdio = || Stdio::from(theirs.try_clone().unwrap());
-        let child = command(root, arguments)
-            .stdin(stdio())
-            .stdout(stdio())
-            .stderr(stdio())
-            .spawn()
-            .unwrap();
-        let (screen, mut reader) = (Arc::<Mutex<String>>::default(), hand.try_clone().unwrap());
-        thread::spawn({
-            let screen = Arc::clone(&screen);
-            move || {
-                let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
-                // A terminal whose other side is closed answers with an error.
-                while let Ok(got @ 1..) = reader.read(&mut piece) {
-                    bytes.extend_from_slice(&piece[..got]);
-                    *screen.lock().unwrap() = String::from_utf8_lossy(&bytes).into_owned();
-                }
-            }
-        });
-        Self { child, hand, screen, seen: 0 }
-    }
-
-    /// What is shown up to this text.
-    pub(crate) fn expect(&mut self, text: &str) -> String {
-        let began = Instant::now();
-        loop {
-            let screen = self.screen.lock().unwrap().clone();
-            let rest = screen.split_at(self.seen).1;
-            if let Some((before, _)) = rest.split_once(text) {
-                self.seen += before.len() + text.len();
-                return before.to_owned();
-            }
-            assert!(began.elapsed() < PATIENCE, "no `{text}` in:\n{rest}");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    pub(crate) fn type_in(&mut self, text: &str) {
-        self.hand.write_all(text.as_bytes()).unwrap();
-    }
-
-    /// How it ended, and all that was on its screen.
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
-        let began = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            let screen = self.screen.lock().unwrap();
-            assert!(began.elapsed() < PATIENCE, "it does not end:\n{screen}");
-            drop(screen);
-            thread::sleep(Duration::from_millis(20));
-        }
-        // What it said last may be on its way.
-        thread::sleep(Duration::from_millis(100));
-        (self.child.wait().unwrap().code(), self.screen.lock().unwrap().clone())
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn command(root: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_synapse"));
-    command.args(arguments).current_dir(root).env("XDG_STATE_HOME", root.join("state"));
-    command.env("XDG_CONFIG_HOME", root.join("state/settings"));
-    command.env("NO_COLOR", "1").env_remove("CI");
-    command
-}
-
-const PATIENCE: Duration = Duration::from_mins(1);
 const PROMPT: &str = "anything else is a no: ";
 const RUN: [&str; 4] = ["run", "agent", "--dir", "notes"];
 const GRANT: &str = "version = 1\nprimitives = [\"fs_read\", \"fs_write\", \"fs_delete\"]\n\

@@ -1,106 +1,18 @@
 //! The consent screen at a real terminal.
 
 use core::time::Duration;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
+use std::fs::{self};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
 use crate::guest::guest;
 use crate::packages::folder;
+use crate::terminal::{PATIENCE, Session};
 use crate::{out, synapse};
 
-/// A program at a terminal, and the hand that types there.
-struct Session {
-    child: Child,
-    hand: File,
-    screen: Arc<Mutex<String>>,
-    /// Where the last expectation ended.
-    seen: usize,
-}
-
-impl Session {
-    fn start(root: &Path, rows: u16, arguments: &[&str]) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap().into_string().unwrap();
-        let theirs = OpenOptions::new().read(true).write(true).open(name).unwrap();
-        let size = Winsize { ws_row: rows, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&theirs, size).unwrap();
-        let hand = File::from(ours);
-        let stdio = || Stdio::from(theirs.try_clone().unwrap());
-        let child = Command::new(env!("CARGO_BIN_EXE_synapse"))
-            .args(arguments)
-            .env("XDG_STATE_HOME", root.join("state"))
-            .env("TERM", "xterm")
-            .stdin(stdio())
-            .stdout(stdio())
-            .stderr(stdio())
-            .spawn()
-            .unwrap();
-        let (screen, mut reader) = (Arc::<Mutex<String>>::default(), hand.try_clone().unwrap());
-        thread::spawn({
-            let screen = Arc::clone(&screen);
-            move || {
-                let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
-                // A terminal whose other side is closed answers with an error.
-                while let Ok(got @ 1..) = reader.read(&mut piece) {
-                    bytes.extend_from_slice(&piece[..got]);
-                    *screen.lock().unwrap() = String::from_utf8_lossy(&bytes).into_owned();
-                }
-            }
-        });
-        Self { child, hand, screen, seen: 0 }
-    }
-
-    /// What is shown up to this text.
-    fn expect(&mut self, text: &str) -> String {
-        let began = Instant::now();
-        loop {
-            let screen = self.screen.lock().unwrap().clone();
-            let rest = screen.split_at(self.seen).1;
-            if let Some((before, _)) = rest.split_once(text) {
-                self.seen += before.len() + text.len();
-                return before.to_owned();
-            }
-            assert!(began.elapsed() < PATIENCE, "no `{text}` in:\n{rest}");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn type_in(&mut self, text: &str) {
-        self.hand.write_all(text.as_bytes()).unwrap();
-    }
-
-    /// How it ended, and all that was on its screen.
-    fn end(mut self) -> (Option<i32>, String) {
-        let began = Instant::now();
-        while self.child.try_wait().unwrap().is_none() {
-            assert!(began.elapsed() < PATIENCE, "{}", self.screen.lock().unwrap());
-            thread::sleep(Duration::from_millis(20));
-        }
-        // What it said last may be on its way.
-        thread::sleep(Duration::from_millis(100));
-        (self.child.wait().unwrap().code(), self.screen.lock().unwrap().clone())
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-const PATIENCE: Duration = Duration::from_mins(1);
 const MENU: &str = "installs nothing\r\n> ";
 const ASKS: [&str; 7] = [
     "primitive = \"fs_read\"",
@@ -122,8 +34,7 @@ fn grant(root: &Path) -> String {
 fn to_the_end(session: &mut Session) -> String {
     let mut shown = String::new();
     loop {
-        let screen = session.screen.lock().unwrap().clone();
-        let rest = screen.split_at(session.seen).1.to_owned();
+        let rest = session.rest();
         if rest.contains(MENU) {
             return shown + &session.expect(MENU);
         }
@@ -140,11 +51,12 @@ fn it_is_shown_to_its_end_narrowed_and_agreed_to() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
     let package = folder(root, "src", &guest(&[]), &ASKS);
-    let mut session = Session::start(root, 24, &["install", "--plain", package.to_str().unwrap()]);
+    let mut session =
+        Session::start_on(root, 24, &["install", "--plain", package.to_str().unwrap()]);
     session.expect("page 1 of ");
     session.type_in("agree\n");
     session.expect("not before you have seen it all");
-    let first = session.screen.lock().unwrap().clone();
+    let first = session.screen();
     session.expect("page 1 of ");
     let shown = first + &to_the_end(&mut session);
     for part in [
@@ -218,7 +130,7 @@ fn a_no_an_end_and_what_was_typed_before_install_nothing() {
     let package = folder(root, "src", &guest(&[]), &ASKS);
     let arguments = ["install", "--plain", package.to_str().unwrap()];
     for (pages, typed) in [(false, "no\n"), (true, "no\n"), (true, "\u{4}"), (false, "\u{4}")] {
-        let mut session = Session::start(root, 24, &arguments);
+        let mut session = Session::start_on(root, 24, &arguments);
         if pages {
             to_the_end(&mut session);
         } else {
@@ -230,7 +142,7 @@ fn a_no_an_end_and_what_was_typed_before_install_nothing() {
         assert_eq!(out(&synapse(&root.join("state"), &["list"])), "");
     }
     // A paste of all the answers answers one page.
-    let mut session = Session::start(root, 24, &arguments);
+    let mut session = Session::start_on(root, 24, &arguments);
     session.expect("no ends: ");
     session.type_in(&format!("{}agree\n", "\n".repeat(9)));
     session.expect("page 2 of ");
@@ -245,14 +157,14 @@ fn an_upgrade_shows_what_is_new_and_nothing_else() {
     let root = root.path();
     let package = folder(root, "src", &guest(&[]), &ASKS[..1]);
     let path = package.to_str().unwrap();
-    let mut session = Session::start(root, 60, &["install", "--plain", path]);
+    let mut session = Session::start_on(root, 60, &["install", "--plain", path]);
     to_the_end(&mut session);
     session.type_in("agree\n");
     assert_eq!(session.end().0, Some(0));
     folder(root, "src", &guest(&[]), &[ASKS[0], ASKS[1], ASKS[3]]);
     let manifest = fs::read_to_string(package.join("manifest.toml")).unwrap();
     fs::write(package.join("manifest.toml"), manifest.replace("1.0.0", "1.1.0")).unwrap();
-    let mut session = Session::start(root, 60, &["upgrade", "--plain", path]);
+    let mut session = Session::start_on(root, 60, &["upgrade", "--plain", path]);
     let shown = to_the_end(&mut session);
     assert!(
         shown.contains("You agreed to 1.0.0 before, and that stays as it is. New is:"),
@@ -334,7 +246,7 @@ impl Session {
     fn wait(&self, text: &str) -> String {
         let began = Instant::now();
         loop {
-            let screen = drawn(&self.screen.lock().unwrap());
+            let screen = drawn(&self.screen());
             if screen.contains(text) {
                 return screen;
             }
@@ -350,7 +262,7 @@ fn the_whole_screen_is_scrolled_narrowed_and_agreed_to() {
     let root = root.path();
     let package = folder(root, "src", &guest(&[]), &ASKS);
     let arguments = ["install", package.to_str().unwrap()];
-    let mut session = Session::start(root, 24, &arguments);
+    let mut session = Session::start_on(root, 24, &arguments);
     let first = session.wait("a agree  q no");
     assert!(first.contains("reader 1.0.0, by acme\n│ Reads notes\nsignature: none"), "{first}");
     assert!(first.contains("more below") && !first.contains("IT WILL NEVER"), "{first}");
@@ -389,7 +301,7 @@ fn the_whole_screen_is_scrolled_narrowed_and_agreed_to() {
 
     assert!(synapse(&root.join("state"), &["remove", "reader"]).status.success());
     for no in ["q", "\u{3}"] {
-        let mut session = Session::start(root, 24, &arguments);
+        let mut session = Session::start_on(root, 24, &arguments);
         session.wait("a agree");
         session.type_in(no);
         let (code, screen) = session.end();

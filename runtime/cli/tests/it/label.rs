@@ -8,8 +8,8 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::confirm::Session;
 use crate::guest::{guest, guest_that};
+use crate::terminal::Session;
 use crate::{err, out, synapse};
 
 const TRUST: [&str; 3] = ["label", "trust", "notes/AGENTS.md"];

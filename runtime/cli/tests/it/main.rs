@@ -27,6 +27,7 @@ mod run;
 mod screen;
 mod sessions;
 mod state;
+mod terminal;
 mod tidy;
 mod tools;
 mod undo;

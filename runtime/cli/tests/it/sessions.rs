@@ -7,8 +7,8 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::confirm::Session;
 use crate::guest::guest;
+use crate::terminal::Session;
 use crate::{command, err, out, synapse};
 
 const GRANT: &str = "version = 1\nprimitives = [\"fs_read\", \"fs_delete\"]\n\

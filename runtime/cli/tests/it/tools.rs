@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::confirm::Session;
 use crate::guest::guest;
+use crate::terminal::Session;
 use crate::{err, out, synapse};
 
 /// A server in the Python of every Debian; the file beside it says what it offers.
