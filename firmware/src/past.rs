@@ -6,12 +6,11 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt::Write;
 
 use synapse_kernel::account::Account;
 use synapse_kernel::verify::{Broken, Reader};
 use synapse_kernel::{render, words};
-use synapse_primitives::Fault;
+use synapse_primitives::{Fault, hex};
 use synapse_store::undo::{Entry, Operation, Undone};
 use synapse_store::{Past, Shelf};
 
@@ -56,11 +55,7 @@ pub(crate) fn audit(shelf: &Shelf, words: &str) -> Result<(), String> {
         }
         count += 1;
     }
-    let mut chain = String::new();
-    for byte in Reader::chain(&reader) {
-        // Writing to a String cannot fail.
-        let _ = write!(chain, "{byte:02x}");
-    }
+    let chain = hex(&Reader::chain(&reader));
     match verb {
         "show" => Ok(()),
         "verify" => {

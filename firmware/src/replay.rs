@@ -9,11 +9,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::Write;
 
 use sha2::{Digest, Sha256};
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::replay::Replay;
+use synapse_primitives::hex;
 
 use crate::budget::Budget;
 use crate::packages::Bundle;
@@ -57,12 +57,4 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, only: &str) -> Result<(), St
         println!("replay {number} {} {ended}", hex(&Sha256::digest(&replayed.log)));
     }
     Ok(())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

@@ -18,12 +18,13 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::fmt::{self, Write as _};
+use core::fmt;
 
 use serde_json::{Value, json};
 
 use crate::{
     disk::Identity,
+    hex::{hex, unhex},
     platform::Kind,
     rest::{Rest, format},
 };
@@ -303,7 +304,7 @@ fn state(state: &State) -> Value {
         "inode": state.identity.inode,
         "size": state.size,
         "modified": state.modified,
-        "sha256": state.sha256.as_ref().map(hex),
+        "sha256": state.sha256.as_ref().map(|digest| hex(digest)),
     })
 }
 
@@ -312,7 +313,7 @@ fn parse_state(value: &Value) -> Option<State> {
     let modified = value.get("modified")?.as_array()?;
     let sha256 = match value.get("sha256")? {
         Value::Null => None,
-        digest => Some(bytes(digest.as_str()?)?),
+        digest => Some(unhex(digest.as_str()?)?),
     };
     Some(State {
         kind: KINDS.iter().find(|(_, name)| *name == word)?.0,
@@ -321,25 +322,6 @@ fn parse_state(value: &Value) -> Option<State> {
         modified: (modified.first()?.as_i64()?, modified.get(1)?.as_u64()?),
         sha256,
     })
-}
-
-pub(crate) fn hex(digest: &[u8; 32]) -> String {
-    digest.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-pub(crate) fn bytes(text: &str) -> Option<[u8; 32]> {
-    let mut digest = [0; 32];
-    if text.len() != 64 {
-        return None;
-    }
-    for (byte, at) in digest.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
-    }
-    Some(digest)
 }
 
 #[cfg(test)]

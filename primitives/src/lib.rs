@@ -34,6 +34,7 @@ pub mod disk;
 pub mod execute;
 mod fetch;
 pub mod hands;
+mod hex;
 #[cfg(all(feature = "cap-std", target_os = "linux"))]
 pub mod journal;
 mod labelled;
@@ -49,6 +50,7 @@ mod tool;
 pub use execute::{Caller, Done, Executed, execute};
 pub use fetch::most;
 pub use hands::Hands;
+pub use hex::{hex, unhex};
 pub use labelled::Labelled;
 pub use platform::Platform;
 pub use state::Standing;

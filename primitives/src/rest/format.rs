@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use synapse_boundary::Integrity;
 
 use super::{Creator, Entry, Names, Print, Rest};
-use crate::journal::{bytes, hex};
+use crate::hex::{hex, unhex};
 
 const INTEGRITIES: [(Integrity, &str); 3] =
     [(Integrity::System, "system"), (Integrity::User, "user"), (Integrity::Ingested, "ingested")];
@@ -85,7 +85,7 @@ pub fn parse_entry(value: &Value, device: u64) -> Option<Entry> {
         modified: time(value.get("modified")?)?,
         changed: time(value.get("changed")?),
     };
-    let run = value.get("run")?.as_str().and_then(bytes);
+    let run = value.get("run")?.as_str().and_then(unhex);
     let task = value.get("task")?.as_u64();
     Some(Entry {
         print,

@@ -17,6 +17,7 @@ use synapse_host::{log, render};
 use synapse_kernel::record::Kind;
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_kernel::words;
+use synapse_primitives::hex;
 
 use crate::output;
 
@@ -211,7 +212,7 @@ fn verify(found: &Found, json: bool) -> Result<ExitCode, AuditError> {
         }
     }
     // By its full name: an iterator has another `chain`.
-    let chain = output::hex(&Reader::chain(&reader));
+    let chain = hex(&Reader::chain(&reader));
     let sound = broken.is_none() && ended;
     if json {
         let (what, number) = match broken {

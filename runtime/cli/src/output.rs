@@ -35,15 +35,6 @@ pub(crate) fn json(value: &Value) -> String {
     text
 }
 
-/// Bytes as lower-case hex.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
 /// What to tell of a failed write to standard output, if anything: a reader
 /// that has seen enough is no failure.
 pub(crate) fn told(why: &io::Error) -> Option<String> {
@@ -54,7 +45,7 @@ pub(crate) fn told(why: &io::Error) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{hex, json};
+    use super::json;
     use serde_json::{Value, json as value};
 
     #[test]
@@ -63,10 +54,5 @@ mod tests {
         let text = json(&sent);
         assert!(!text.chars().any(synapse_host::render::is_hidden), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), sent);
-    }
-
-    #[test]
-    fn bytes_become_lower_case_hex() {
-        assert_eq!(hex(&[0x00, 0x0f, 0xa0, 0xff]), "000fa0ff");
     }
 }

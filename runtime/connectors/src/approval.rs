@@ -9,13 +9,13 @@
 //! (`board`).
 
 use core::fmt;
-use core::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use synapse_kernel::grant::Notice;
 use synapse_kernel::manifest::Manifest;
+use synapse_primitives::{hex, unhex};
 
 use crate::list::List;
 
@@ -193,23 +193,4 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(part, path)
-}
-
-fn hex(digest: &[u8; 32]) -> String {
-    digest.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let mut digest = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return None;
-    }
-    for (place, byte) in digest.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(place * 2..place * 2 + 2)?, 16).ok()?;
-    }
-    Some(digest)
 }

@@ -12,7 +12,7 @@
 //! # Not here
 //! What of it a turn is shown (`synapse_kernel::session`).
 
-use core::fmt::{self, Write as _};
+use core::fmt;
 use std::borrow::Cow;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
@@ -30,9 +30,9 @@ use synapse_compiled::private;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::held::{About, Source, Value};
 use synapse_kernel::session::{Author, Message, Session};
-use synapse_primitives::Labelled;
 use synapse_primitives::rest::Rest;
 use synapse_primitives::rest::format::{parse_rest, rest};
+use synapse_primitives::{Labelled, hex};
 
 use crate::run::MountOption;
 
@@ -472,14 +472,6 @@ fn run_name(dir: &Path) -> Cow<'_, str> {
 
 fn name(number: u64) -> String {
     number.to_string()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
 }
 
 /// What is read and vouched for begins with this; another version has another.

@@ -26,6 +26,7 @@ use rustix::fs::{Mode, OFlags};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use synapse_boundary::{Integrity, Said};
+use synapse_primitives::hex;
 use synapse_primitives::rest::Seen;
 use synapse_primitives::store::StoreError;
 
@@ -210,10 +211,7 @@ fn read(path: &Path, file: &mut File) -> Result<(Seen, Vec<u8>), TrustError> {
 /// Writes a line to the record, on the disk before anything holds.
 fn record(state: &Path, what: &str, path: &Path, bytes: Option<&[u8]>) -> Result<(), TrustError> {
     let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let digest = bytes.map(|bytes| {
-        let hex = |text: String, byte: &u8| text + &format!("{byte:02x}");
-        Sha256::digest(bytes).iter().fold(String::new(), hex)
-    });
+    let digest = bytes.map(|bytes| hex(&Sha256::digest(bytes)));
     let line = json!({
         "synapse-trust": VERSION, "at": at, "what": what,
         "path": path.to_string_lossy(), "sha256": digest,

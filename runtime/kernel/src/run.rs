@@ -27,7 +27,7 @@ use spin::Mutex;
 use synapse_abi::limits;
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::execute::escape;
-use synapse_primitives::{Labelled, Platform};
+use synapse_primitives::{Labelled, Platform, hex};
 
 use crate::confirm::Confirm;
 use crate::crew::Staff;
@@ -438,10 +438,7 @@ pub(crate) fn about(
     });
     let line = line.map(|line| format!(",\"task\":\"{}\"", cut(line, LINE)));
     let written = written.map(|written| {
-        let digest = written.digest.iter().fold(String::new(), |mut text, byte| {
-            text.push_str(&format!("{byte:02x}"));
-            text
-        });
+        let digest = hex(&written.digest);
         let (file, lines) = (cut(&written.file, FILE), written.len());
         format!(",\"warrants\":{{\"file\":\"{file}\",\"sha256\":\"{digest}\",\"lines\":{lines}}}")
     });

@@ -28,7 +28,7 @@ use error::BuildError;
 use package::Package;
 use toolchain::Toolchain;
 
-use crate::output::hex;
+use synapse_primitives::hex;
 
 /// Builds a guest package into a component.
 ///

@@ -6,6 +6,7 @@
 use core::fmt;
 
 use ring::digest::{SHA256, digest};
+use synapse_primitives::{hex, unhex};
 
 /// A SHA-256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,33 +40,6 @@ impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sha256:{}", self.digits())
     }
-}
-
-/// Bytes as lower-case hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|half| char::from_digit(half.into(), 16))
-        .collect()
-}
-
-/// Bytes that are written as lower-case hex.
-pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != N || !rest.is_empty() {
-        return None;
-    }
-    let mut out = [0; N];
-    for (place, [high, low]) in out.iter_mut().zip(pairs) {
-        *place = digit(*high)? << 4 | digit(*low)?;
-    }
-    Some(out)
 }
 
 #[cfg(test)]

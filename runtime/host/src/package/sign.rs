@@ -16,8 +16,10 @@ use std::path::Path;
 use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 
+use synapse_primitives::{hex, unhex};
+
 use super::PackageError;
-use super::digest::{Digest, hex, unhex};
+use super::digest::Digest;
 
 /// A publisher's public key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
