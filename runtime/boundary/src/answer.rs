@@ -16,7 +16,7 @@
 
 use synapse_abi::code::Refusal;
 
-use crate::gates::{Decided, Facts, Finding, Judged, Question, Request, Verdict, decide_with};
+use crate::gates::{Facts, Finding, Question, Request, Verdict, decide_with};
 use crate::record::{Recorder, SinkFailed};
 
 synapse_abi::numbered! {
@@ -45,11 +45,17 @@ impl<'s> Question<'s> {
     /// The refusal, where nobody said yes.
     #[must_use]
     pub fn declined(self) -> Verdict<'s> {
-        let mut verdict = self.refused;
-        if let Ok(Judged { finding, .. }) = &mut verdict.judged {
-            *finding = Finding::Refused(Refusal::Declined);
+        self.refused.declined()
+    }
+}
+
+impl Verdict<'_> {
+    /// What still needs a yes has none.
+    fn declined(mut self) -> Self {
+        if let Finding::Stopped(_) = self.judged {
+            self.judged = Finding::Refused(Refusal::Declined);
         }
-        verdict
+        self
     }
 }
 
@@ -110,12 +116,9 @@ pub fn decide_answered<'s>(
 ) -> Verdict<'s> {
     let fits = answer.task == request.task && answer.raw == raw;
     let yes = Some(&answer).filter(|answer| fits && answer.said == Said::Yes);
-    let mut verdict = match decide_with(request, facts, raw, yes) {
-        Decided::Final(verdict) => verdict,
-        Decided::Ask(question) => question.declined(),
-    };
+    let mut verdict = decide_with(request, facts, raw, yes).declined();
     verdict.cause = verdict.cause.or(Some(answer.record));
-    if let Ok(Judged { finding: Finding::Passed(passed), .. }) = &mut verdict.judged {
+    if let Finding::Passed(passed) = &mut verdict.judged {
         passed.expects = answer.state;
     }
     verdict

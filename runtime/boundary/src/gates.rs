@@ -31,7 +31,7 @@ use crate::path::NormalPath;
 use crate::protected::is_protected;
 use crate::scope::{Effect, Method, Place, Scope, Terms, Tool};
 use crate::sentence::{Argument, Call, Sentence};
-use crate::target::{TARGETS, Target, Targets, method, targets};
+use crate::target::{Target, Targets, method};
 use crate::url::{Host, Url};
 use crate::warrant::{Mint, Warrants, covers, mint};
 
@@ -131,17 +131,12 @@ pub struct Verdict<'s> {
     pub(crate) justification: Label,
     /// The record that it rests on.
     pub(crate) cause: Option<u64>,
-    /// What was found, or why it is no sentence.
-    pub(crate) judged: Result<Judged<'s>, Refusal>,
-}
-
-/// A sentence, and what was found.
-#[derive(Debug)]
-pub(crate) struct Judged<'s> {
-    pub(crate) sentence: Sentence<'s>,
-    /// Those that are normal; gate 4 passed those of a permission.
-    pub(crate) targets: [Option<Target<'s>>; TARGETS],
-    pub(crate) finding: Finding<'s>,
+    /// What was asked for, or why that is no sentence.
+    pub(crate) sentence: Result<Sentence<'s>, Refusal>,
+    /// Gate 4 passed those of a permission.
+    pub(crate) targets: Targets<'s>,
+    /// What the gates found.
+    pub(crate) judged: Finding<'s>,
 }
 
 /// What a verdict says.
@@ -149,6 +144,8 @@ pub(crate) struct Judged<'s> {
 pub(crate) enum Finding<'s> {
     /// A gate refused it.
     Refused(Refusal),
+    /// Gate 3 alone did, and a human may say yes.
+    Stopped(Stopped),
     /// A call that passed all four gates.
     Passed(InScope<'s>),
     /// A warrant that did.
@@ -156,22 +153,49 @@ pub(crate) enum Finding<'s> {
 }
 
 impl<'s> Verdict<'s> {
+    /// One that refuses until the gates have spoken. What justifies the call is the
+    /// join of the task's mark and the label of every held value that it names.
+    fn new(request: &Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Self {
+        let mut verdict = Self {
+            raw,
+            task: request.task,
+            justification: request.mark.label(),
+            cause: None,
+            sentence: parse(raw),
+            targets: Targets::NONE,
+            judged: Finding::Refused(Refusal::Malformed),
+        };
+        match &verdict.sentence {
+            Err(refusal) => verdict.judged = Finding::Refused(*refusal),
+            Ok(Sentence { call, .. }) => {
+                for value in call.held().filter_map(|number| facts.held(number)) {
+                    verdict.justification = verdict.justification.join(value.label);
+                }
+                verdict.targets.fill(call, facts);
+            }
+        }
+        verdict
+    }
+
     /// The call that was asked for, if it was one.
     #[must_use]
     pub fn call(&self) -> Option<&Call<'s>> {
-        let sentence = &self.judged.as_ref().ok()?.sentence;
+        let sentence = self.sentence.as_ref().ok()?;
         sentence.uses.is_none().then_some(&sentence.call)
+    }
+
+    /// What was answered; `None` for a permission.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        match &self.judged {
+            Finding::Refused(refusal) | Finding::Stopped(Stopped { refusal, .. }) => Some(*refusal),
+            Finding::Passed(_) | Finding::Minted(_) => None,
+        }
     }
 
     /// The primitive that it names; `None` where it was no sentence.
     #[must_use]
     pub fn primitive(&self) -> Option<Primitive> {
-        Some(self.judged.as_ref().ok()?.sentence.call.primitive)
-    }
-
-    /// The targets that are normal, in order.
-    pub(crate) fn targets(&self) -> &[Option<Target<'s>>] {
-        self.judged.as_ref().map_or(&[], |judged| &judged.targets)
+        Some(self.sentence.as_ref().ok()?.call.primitive)
     }
 }
 
@@ -220,7 +244,7 @@ impl<'s> Question<'s> {
     /// Its target at this place, as gate 4 passed it.
     #[must_use]
     pub fn target(&self, place: usize) -> Option<&Target<'s>> {
-        self.refused.targets().get(place)?.as_ref()
+        self.refused.targets.at(place)
     }
 
     /// Every reason for which it was stopped; the first is its refusal.
@@ -247,7 +271,11 @@ impl<'s> Question<'s> {
 /// use synapse_boundary::gates::Verdict;
 /// ```
 pub fn decide<'s>(request: Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
-    decide_with(request, facts, raw, None)
+    let verdict = decide_with(request, facts, raw, None);
+    match verdict.judged {
+        Finding::Stopped(stopped) => Decided::Ask(Question { refused: verdict, stopped }),
+        _ => Decided::Final(verdict),
+    }
 }
 
 /// As [`decide`], with the human's yes to this very sentence for a reason.
@@ -256,34 +284,18 @@ pub(crate) fn decide_with<'s>(
     facts: &impl Facts,
     raw: &'s [u8],
     yes: Option<&Answer<'_>>,
-) -> Decided<'s> {
-    let Request { task, mark, .. } = request;
-    let read = parse(raw);
-    let sentence = match &read {
-        Ok(sentence) => sentence,
-        Err(refusal) => {
-            let (justification, judged) = (mark.label(), Err(*refusal));
-            return Decided::Final(Verdict { raw, task, justification, cause: None, judged });
-        }
-    };
-    let case = Case::new(sentence, &request, facts);
+) -> Verdict<'s> {
+    let mut verdict = Verdict::new(&request, facts, raw);
+    let Some(case) = Case::new(&verdict, &request, facts) else { return verdict };
     let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
-    let (warrant, stopped, finding) = match passed {
-        Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, None, Finding::Passed(passed)),
-        Ok((Cover::Minted(mint), Ok(_))) => (None, None, Finding::Minted(mint)),
-        Ok((Cover::Pending(stopped), Ok(_))) => {
-            (None, Some(stopped), Finding::Refused(stopped.refusal))
-        }
+    (verdict.cause, verdict.judged) = match passed {
+        Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, Finding::Passed(passed)),
+        Ok((Cover::Minted(mint), Ok(_))) => (None, Finding::Minted(mint)),
+        Ok((Cover::Pending(stopped), Ok(_))) => (None, Finding::Stopped(stopped)),
         Ok((Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)))
-        | Err(refusal) => (None, None, Finding::Refused(refusal)),
+        | Err(refusal) => (None, Finding::Refused(refusal)),
     };
-    let Case { justification, targets: Targets { normal: targets, .. }, .. } = case;
-    let judged = read.map(|sentence| Judged { sentence, targets, finding });
-    let verdict = Verdict { raw, task, justification, cause: warrant, judged };
-    match stopped {
-        Some(stopped) => Decided::Ask(Question { refused: verdict, stopped }),
-        None => Decided::Final(verdict),
-    }
+    verdict
 }
 
 /// What each gate says of a sentence by itself: for explanations, and to predict
@@ -300,14 +312,12 @@ pub struct Findings {
 
 /// Examines one sentence without deciding it.
 pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Findings {
-    let sentence = match parse(raw) {
-        Ok(sentence) => sentence,
-        Err(refusal) => {
-            let gates = [Some(Err(refusal)), None, None, None];
-            return Findings { justification: request.mark.label(), gates, warrant: None };
-        }
+    let verdict = Verdict::new(&request, facts, raw);
+    let justification = verdict.justification;
+    let Some(case) = Case::new(&verdict, &request, facts) else {
+        let gates = [verdict.refusal().map(Err), None, None, None];
+        return Findings { justification, gates, warrant: None };
     };
-    let case = Case::new(&sentence, &request, facts);
     let label = match case.cover() {
         Ok(Cover::Covered(warrant)) => Ok(warrant),
         Ok(Cover::Minted(_)) => Ok(None),
@@ -315,7 +325,7 @@ pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Find
     };
     let results = [Ok(()), case.granted(), label.map(drop), case.located().map(drop)];
     let warrant = label.ok().flatten();
-    Findings { justification: case.justification, gates: results.map(Some), warrant }
+    Findings { justification, gates: results.map(Some), warrant }
 }
 
 /// A sentence before the gates: what it asks for, who asks, and what the kernel knows.
@@ -323,11 +333,10 @@ pub(crate) struct Case<'a, 's, F> {
     pub(crate) call: &'a Call<'s>,
     /// How often, where it asks for a warrant.
     pub(crate) uses: Option<u8>,
+    pub(crate) targets: &'a Targets<'s>,
+    justification: &'a Label,
     pub(crate) request: &'a Request<'a, 's>,
     pub(crate) facts: &'a F,
-    pub(crate) targets: Targets<'s>,
-    /// The join of the task's mark and the label of every held value that it names.
-    justification: Label,
 }
 
 /// A sentence of the grammar.
@@ -400,13 +409,10 @@ fn scope<'s, F: Facts>(
 }
 
 impl<'a, 's, F: Facts> Case<'a, 's, F> {
-    fn new(sentence: &'a Sentence<'s>, request: &'a Request<'a, 's>, facts: &'a F) -> Self {
-        let Sentence { call, uses } = sentence;
-        let values = call.held().filter_map(|number| facts.held(number));
-        let justification =
-            values.fold(request.mark.label(), |label, value| label.join(value.label));
-        let targets = targets(call, facts);
-        Self { call, uses: *uses, request, facts, targets, justification }
+    fn new(verdict: &'a Verdict<'s>, request: &'a Request<'a, 's>, facts: &'a F) -> Option<Self> {
+        let Verdict { sentence, targets, justification, .. } = verdict;
+        let Sentence { call, uses } = sentence.as_ref().ok()?;
+        Some(Self { call, uses: *uses, targets, justification, request, facts })
     }
 
     fn granted(&self) -> Result<(), Refusal> {
@@ -449,14 +455,14 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
     /// What a justification from outside is not enough for.
     fn harm(&self) -> Option<Refusal> {
         let (primitive, harm) = (self.call.primitive, self.call.primitive.row().harm);
-        let Targets { normal, defects } = &self.targets;
-        let mut paths = normal.iter().flatten().map(Target::path);
+        let mut targets = self.targets.0.iter().flatten();
+        let mut paths = targets.clone().flatten().map(Target::path);
         if harm != Harm::None && paths.clone().flatten().any(is_protected) {
             return Some(Refusal::Protected);
         }
         // A target with a defect names nothing that the task could have made.
         let mut own = || {
-            *defects == [None; TARGETS]
+            targets.all(Result::is_ok)
                 && paths.all(|path| path.is_some_and(|path| self.facts.is_own_creation(path)))
         };
         // Making a name, adding to an end and moving to a free name are undone by
@@ -491,7 +497,7 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
 
     /// What the entries that cover the targets say, where each is covered.
     fn located(&self) -> Result<Terms, Refusal> {
-        let Self { call, request, facts, .. } = self;
+        let Self { call, uses, targets, request, facts, .. } = self;
         // No grant names a model yet, and no entry means no.
         if call.primitive == Primitive::ModelGenerate {
             return Err(Refusal::OutOfScope);
@@ -500,25 +506,25 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
         if call.primitive == Primitive::AgentSpawn {
             facts.attenuates(call.span(2))?;
         }
-        let Targets { normal, defects } = &self.targets;
         let rows = call.primitive.row().arguments.iter().filter(|row| row.role == Role::Target);
         // What a selector comes to is located when its warrant is used.
-        for (row, (target, defect)) in rows.zip(normal.iter().zip(defects)) {
-            defect.map_or(Ok(()), Err)?;
-            if let Some(Target::Path(path)) = target {
-                request.scope.check(path, row.needs)?;
+        for (row, target) in rows.zip(&targets.0) {
+            match target {
+                Some(Err(defect)) => return Err(*defect),
+                Some(Ok(Target::Path(path))) => request.scope.check(path, row.needs)?,
+                _ => {}
             }
         }
         let terms = self.terms()?;
         let commits = call.primitive == Primitive::ToolCommit;
-        match (self.entry(), normal) {
+        match (self.entry(), targets.at(0)) {
             (Some(tool), _) if commits != (tool.effect == Effect::Commit) => {
                 return Err(Refusal::OutOfScope);
             }
             // What a warrant leaves open is inside its limits when it is used.
-            _ if self.uses.is_some() => {}
+            _ if uses.is_some() => {}
             (Some(tool), _) => tool.check(call.span(1), *facts)?,
-            (None, [Some(Target::Url(_)), _]) => headers(call.span(1), *facts).map(drop)?,
+            (None, Some(Target::Url(_))) => headers(call.span(1), *facts).map(drop)?,
             (None, _) => {}
         }
         Ok(terms)
@@ -527,17 +533,17 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
     /// What the entries say that cover its place on the network, or its verb.
     fn terms(&self) -> Result<Terms, Refusal> {
         let scope = self.request.scope;
-        match (&self.targets.normal, self.targets.defects) {
-            (_, [Some(defect), _]) => Err(defect),
-            ([Some(Target::Url(url)), _], _) => {
+        match &self.targets.0 {
+            [Some(Err(defect)), _] => Err(*defect),
+            [Some(Ok(Target::Url(url))), _] => {
                 scope.check_net(&Place::of(&Url::parse(url)?, method(self.call.primitive)))
             }
-            ([Some(Target::Host(host)), Some(Target::Port(port))], _) => {
+            [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
                 let (host, method) = (Host::parse(host)?, Method::Listen);
                 let port = u16::try_from(*port).map_err(|_| Refusal::Malformed)?;
                 scope.check_net(&Place { host, port, method, path: None })
             }
-            ([None | Some(Target::Path(_)), _], _) => Ok(Terms::default()),
+            [None | Some(Ok(Target::Path(_))), _] => Ok(Terms::default()),
             _ if self.call.primitive == Primitive::AgentSpawn => Ok(Terms::default()),
             _ => self.entry().map(|tool| tool.terms).ok_or(Refusal::OutOfScope),
         }
@@ -545,10 +551,8 @@ impl<'a, 's, F: Facts> Case<'a, 's, F> {
 
     /// The entry of the verb that it names.
     pub(crate) fn entry(&self) -> Option<&'s Tool> {
-        match &self.targets.normal {
-            [Some(Target::Name(name)), _] => self.request.scope.entry(name),
-            _ => None,
-        }
+        let Some(Target::Name(name)) = self.targets.at(0) else { return None };
+        self.request.scope.entry(name)
     }
 }
 

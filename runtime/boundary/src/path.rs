@@ -67,6 +67,11 @@ impl<'s> NormalPath<'s> {
         Ok(Self(Cow::Owned(normal)))
     }
 
+    /// One that is normal at a glance; there is no escape in it, either.
+    pub(crate) fn plain(path: &'s str) -> Option<Self> {
+        is_plain(path.as_bytes()).then_some(Self(Cow::Borrowed(path)))
+    }
+
     /// Its one spelling.
     #[must_use]
     pub fn as_str(&self) -> &str {

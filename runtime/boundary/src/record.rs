@@ -18,12 +18,12 @@ use synapse_abi::code::{self, Refusal};
 use synapse_abi::registry::{Harm, Primitive, Type};
 
 use crate::answer::{Said, State};
-use crate::gates::{Facts, Finding, InScope, Judged, Question, Verdict};
+use crate::gates::{Facts, Finding, InScope, Question, Stopped, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
 use crate::scope::{Place, Rights};
 use crate::sentence::{Call, Sentence};
-use crate::target::{TARGETS, Target, method};
+use crate::target::{TARGETS, Target, Targets, method};
 use crate::url::Url;
 use crate::warrant::Warrants;
 
@@ -68,7 +68,7 @@ pub struct Entry<'a> {
     /// The call that it is; `None` for a warrant too.
     pub call: Option<&'a Call<'a>>,
     /// The call's targets that are normal, in order.
-    pub targets: &'a [Option<Target<'a>>],
+    pub targets: [Option<&'a Target<'a>>; TARGETS],
     /// What was answered; `None` for a permission.
     pub refusal: Option<Refusal>,
     /// What it was justified by.
@@ -89,35 +89,25 @@ pub fn commit<'s>(
     now: u64,
 ) -> Result<Opened<'s>, SinkFailed> {
     let Verdict { raw, task, justification, cause, .. } = verdict;
-    if let Ok(Judged { finding, .. }) = &mut verdict.judged
-        && warrants.is_spent(finding, cause)
-    {
-        *finding = Finding::Refused(Refusal::Spent);
+    if warrants.is_spent(&verdict.judged, cause) {
+        verdict.judged = Finding::Refused(Refusal::Spent);
     }
-    let (primitive, call, targets) = (verdict.primitive(), verdict.call(), verdict.targets());
-    let refusal = match &verdict.judged {
-        Err(refusal) | Ok(Judged { finding: Finding::Refused(refusal), .. }) => Some(*refusal),
-        Ok(_) => None,
-    };
+    let targets = core::array::from_fn(|place| verdict.targets.at(place));
+    let (primitive, call, refusal) = (verdict.primitive(), verdict.call(), verdict.refusal());
     let entry = Entry { task, raw, primitive, call, targets, refusal, justification, cause };
     let record = log.record(&entry, facts, now)?;
-    let Judged { sentence, targets, finding } = match verdict.judged {
-        Ok(judged) => judged,
-        Err(refusal) => {
-            return Ok(Opened::Refused(Refused { refusal, label: Label::SYSTEM, record }));
-        }
-    };
-    Ok(match finding {
-        Finding::Passed(passed) => {
+    let Verdict { sentence, targets, judged, .. } = verdict;
+    Ok(match (judged, sentence) {
+        (_, Err(refusal)) => Opened::Refused(Refused { refusal, label: Label::SYSTEM, record }),
+        (Finding::Passed(passed), Ok(Sentence { call, .. })) => {
             warrants.spend(cause);
-            let call = sentence.call;
             Opened::Permitted(Authorized { call, targets, passed, record, justification, cause })
         }
-        Finding::Minted(mint) => {
+        (Finding::Minted(mint), _) => {
             warrants.add(*mint, record);
             Opened::Minted(record)
         }
-        Finding::Refused(refusal) => {
+        (Finding::Refused(refusal) | Finding::Stopped(Stopped { refusal, .. }), Ok(sentence)) => {
             let label = told(&sentence, refusal, justification);
             Opened::Refused(Refused { refusal, label, record })
         }
@@ -187,7 +177,7 @@ pub struct Refused {
 #[derive(Debug)]
 pub struct Authorized<'s> {
     call: Call<'s>,
-    targets: [Option<Target<'s>>; TARGETS],
+    targets: Targets<'s>,
     passed: InScope<'s>,
     record: u64,
     justification: Label,
@@ -216,7 +206,7 @@ impl<'s> Authorized<'s> {
     /// Its first or second target.
     #[must_use]
     pub fn target(&self, index: usize) -> Option<&Target<'s>> {
-        self.targets.get(index)?.as_ref()
+        self.targets.at(index)
     }
 
     /// Its first or second target, if that is a path.

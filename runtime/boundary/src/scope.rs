@@ -39,6 +39,8 @@ pub struct Scope {
     /// Those that allow as they are spelled, the others folded.
     paths: Patterns,
     deny_names: HashSet<Vec<u8>>,
+    /// The marks of those: few names of a path share one.
+    deny_marks: u64,
     named: Secrecy,
     nets: Nets,
     tools: HashMap<String, Tool>,
@@ -59,7 +61,9 @@ impl Scope {
 
     /// Adds a deny entry for a component's name, wherever it stands.
     pub fn deny_name(&mut self, name: &str) {
-        self.deny_names.insert(fold(name).as_bytes().into());
+        let name = fold(name);
+        self.deny_marks |= mark(name.as_bytes());
+        self.deny_names.insert(name.as_bytes().into());
     }
 
     /// Puts what a pattern covers and all below it into a compartment.
@@ -101,7 +105,8 @@ impl Scope {
         let is_same = matches!(folded, Cow::Borrowed(_));
         let rest = if is_same { exact } else { self.paths.rule(&folded) };
         let mut names = folded.as_bytes().split(|byte| *byte == b'/');
-        let has_name = names.any(|name| self.deny_names.contains(name));
+        let is_denied = |name| self.deny_marks & mark(name) != 0 && self.deny_names.contains(name);
+        let has_name = names.any(is_denied);
         Ruling { rights: exact.rights, denied: rest.denied || has_name, ..rest }
     }
 
@@ -123,6 +128,12 @@ impl Scope {
     pub const fn named(&self) -> Secrecy {
         self.named
     }
+}
+
+/// One bit that a name's first and last byte choose.
+fn mark(name: &[u8]) -> u64 {
+    let ([first, ..], [.., last]) = (name, name) else { return 0 };
+    1_u64.wrapping_shl(u32::from(first ^ last))
 }
 
 #[cfg(test)]

@@ -87,10 +87,8 @@ impl<'s> Call<'s> {
     }
 
     /// Every argument beside its row of the registry.
-    pub fn arguments(
-        &self,
-    ) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> + use<'s> {
-        self.primitive.row().arguments.iter().zip(self.arguments)
+    pub fn arguments(&self) -> impl Iterator<Item = (&'static registry::Argument, Argument<'s>)> {
+        self.primitive.row().arguments.iter().zip(self.arguments.iter().copied())
     }
 
     /// The number of every held value named anywhere in the sentence.

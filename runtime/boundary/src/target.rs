@@ -71,42 +71,45 @@ impl<'s> Target<'s> {
 /// Targets that one call can have.
 pub(crate) const TARGETS: usize = 2;
 
-/// The targets of a call: normal, or else the defect.
+/// The targets of a call: each normal, or else its defect. In place of one there may
+/// be nothing, or a selector, which is resolved when its warrant is used.
 #[derive(Debug)]
-pub(crate) struct Targets<'s> {
-    pub(crate) normal: [Option<Target<'s>>; TARGETS],
-    pub(crate) defects: [Option<Refusal>; TARGETS],
-}
+pub(crate) struct Targets<'s>(pub(crate) [Option<Result<Target<'s>, Refusal>>; TARGETS]);
 
-/// The targets that a sentence names. A held one is resolved here, a selector when
-/// its warrant is used.
-pub(crate) fn targets<'s>(call: &Call<'s>, facts: &impl Facts) -> Targets<'s> {
-    let mut found = Targets { normal: [const { None }; TARGETS], defects: [None; TARGETS] };
-    let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
-    let slots = found.normal.iter_mut().zip(&mut found.defects);
-    for ((normal, defect), (argument, value)) in slots.zip(named) {
-        if matches!(value, Argument::Selector(_)) {
-            continue;
-        }
-        match target(argument.ty, value, facts) {
-            Ok(target) => *normal = Some(target),
-            Err(refusal) => *defect = Some(refusal),
+impl<'s> Targets<'s> {
+    /// Those of a sentence that names none.
+    pub(crate) const NONE: Self = Self([const { None }; TARGETS]);
+
+    /// Fills in those that a sentence names. A held one is resolved here.
+    pub(crate) fn fill(&mut self, call: &Call<'s>, facts: &impl Facts) {
+        let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
+        for (slot, (argument, value)) in self.0.iter_mut().zip(named) {
+            if !matches!(value, Argument::Selector(_)) {
+                *slot = Some(target(argument.ty, value, facts));
+            }
         }
     }
-    found
+
+    /// The target at a place, if it is normal.
+    pub(crate) fn at(&self, place: usize) -> Option<&Target<'s>> {
+        self.0.get(place)?.as_ref()?.as_ref().ok()
+    }
 }
 
 fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Target<'s>, Refusal> {
-    let text = match (value, ty) {
-        (Argument::Text(text), _) => text.decode(),
-        (Argument::Held(number), _) => {
+    let text = match value {
+        Argument::Text(text) => match (ty, NormalPath::plain(text.raw())) {
+            (Type::Path, Some(path)) => return Ok(Target::Path(path)),
+            _ => text.decode(),
+        },
+        Argument::Held(number) => {
             let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
             // One byte over the limit is enough to see that it is over.
             let bytes = held.bytes.get(..=limits::TEXT).unwrap_or(held.bytes);
             let text = str::from_utf8(bytes).map_err(|_| Refusal::BadName)?;
             Cow::Owned(text.into())
         }
-        (Argument::Uint(port), _) => return Ok(Target::Port(port)),
+        Argument::Uint(port) => return Ok(Target::Port(port)),
         _ => return Err(Refusal::Malformed),
     };
     if ty == Type::Path {

@@ -56,7 +56,7 @@ pub(crate) struct Mint {
     raw: String,
     primitive: Primitive,
     /// What it covers; nothing where a selector says.
-    targets: [Option<Target<'static>>; TARGETS],
+    targets: Targets<'static>,
     uses: u8,
     citation: Citation,
 }
@@ -104,7 +104,7 @@ impl Warrants {
         match finding {
             Finding::Passed(_) => self.live.iter().any(spent),
             Finding::Minted(mint) => !self.funds(&mint.citation, mint.uses),
-            Finding::Refused(_) => false,
+            Finding::Refused(_) | Finding::Stopped(_) => false,
         }
     }
 
@@ -143,22 +143,22 @@ pub(crate) fn covers<F: Facts>(case: &Case<'_, '_, F>, stopped: &Stopped) -> Res
 
 impl Mint {
     fn names<F: Facts>(&self, case: &Case<'_, '_, F>) -> bool {
-        let Case { call, facts, .. } = case;
-        let same = |place| match (self.targets.get(place), case.targets.normal.get(place)) {
-            (Some(Some(Target::Path(fixed))), Some(Some(Target::Path(path)))) => {
+        let Case { call, targets, facts, .. } = case;
+        let same = |place| match (self.targets.at(place), targets.at(place)) {
+            (Some(Target::Path(fixed)), Some(Target::Path(path))) => {
                 let is_pattern = || fixed.as_str().ends_with('*');
                 let pattern = || Pattern::parse(fixed.as_str());
                 fixed == path || (is_pattern() && pattern().is_ok_and(|it| it.covers(path)))
             }
             // In its place stands a selector, or nothing.
-            (Some(None), Some(Some(target))) => target.text().is_some_and(|text| {
+            (None, Some(target)) => target.text().is_some_and(|text| {
                 picked(self.span(place), *facts) == Some(Taken::Text(text.into()))
             }),
             (fixed, target) => fixed == target,
         };
         let agrees = |tool| agree(self.span(1), call.span(1), tool, *facts);
         self.primitive == call.primitive
-            && case.targets.defects == [None; TARGETS]
+            && targets.0.iter().flatten().all(Result::is_ok)
             && (0..TARGETS).all(same)
             && case.entry().is_none_or(agrees)
     }
@@ -204,18 +204,20 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
         return Err(Refusal::Tainted);
     }
     let says = case.entry().map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
-    let says: Vec<&str> = says.chain(case.call.primitive.says().iter().copied()).collect();
+    let call = case.call;
+    let says: Vec<&str> = says.chain(call.primitive.says().iter().copied()).collect();
     let mut search = Search { case, uses, says: &says, found: None };
-    let named = case.call.arguments().filter(|(row, _)| row.role == Role::Target);
-    let Targets { normal, defects } = &case.targets;
-    for ((row, value), (target, defect)) in named.zip(normal.iter().zip(defects)) {
+    let named = call.arguments().filter(|(row, _)| row.role == Role::Target);
+    let Targets(targets) = &case.targets;
+    for ((row, value), target) in named.zip(targets) {
         match (value, target) {
             (Argument::Selector(selector), _) => search.selector(row.name, selector)?,
-            (_, Some(target)) => search.target(target)?,
-            (_, None) => return Err(defect.unwrap_or(Refusal::Malformed)),
+            (_, Some(Ok(target))) => search.target(target)?,
+            (_, Some(Err(defect))) => return Err(*defect),
+            (_, None) => return Err(Refusal::Malformed),
         }
     }
-    if let Argument::Json(json) = case.call.argument(1) {
+    if let Argument::Json(json) = call.argument(1) {
         let tool = case.entry().ok_or(Refusal::OutOfScope)?;
         let roles = &tool.verb.arguments;
         let aimless = roles.values().all(String::is_empty);
@@ -234,8 +236,11 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
         }
     }
     let citation = search.found.ok_or(Refusal::Unsupported)?;
-    let Call { raw, primitive, .. } = *case.call;
-    let targets = normal.each_ref().map(|target| target.as_ref().map(Target::owned));
+    let Call { raw, primitive, .. } = *call;
+    let targets = Targets(targets.each_ref().map(|target| match target {
+        Some(Ok(target)) => Some(Ok(target.owned())),
+        _ => None,
+    }));
     Ok(Mint { raw: raw.into(), primitive, targets, uses, citation })
 }
 
@@ -300,9 +305,9 @@ impl<F: Facts> Search<'_, '_, '_, F> {
     /// Looks for a place, the newest line first, and beside it for one of the words
     /// that it `says`.
     fn cited(&mut self, wanted: Wanted<'_>, says: Option<&[&str]>) -> Result<(), Refusal> {
-        let Case { call, request, facts, targets, .. } = self.case;
-        let verb = match &targets.normal {
-            [Some(Target::Name(name)), _] => name,
+        let Case { call, targets, request, facts, .. } = self.case;
+        let verb = match targets.at(0) {
+            Some(Target::Name(name)) => name,
             _ => call.primitive.row().name,
         };
         let mut refusal = Refusal::NotCited;
@@ -332,9 +337,9 @@ impl<F: Facts> Search<'_, '_, '_, F> {
 
 /// Whether no text that a warranted call sends leads where the human did not.
 fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
-    let Case { call, facts, request: Request { lines, .. }, .. } = case;
-    let host = match &case.targets.normal {
-        [Some(Target::Url(url)), _] => Some(Url::parse(url)?.host()),
+    let Case { call, targets, facts, request: Request { lines, .. }, .. } = case;
+    let host = match targets.at(0) {
+        Some(Target::Url(url)) => Some(Url::parse(url)?.host()),
         _ => None,
     };
     let text = |number| {

@@ -357,19 +357,19 @@ fn malformed(out: &mut Vec<u8>, raw: &[u8]) {
 fn call_tail(
     frame: &mut Vec<u8>,
     call: &Call<'_>,
-    targets: &[Option<Target<'_>>],
+    targets: [Option<&Target<'_>>; 2],
     facts: &impl Facts,
 ) {
     field(frame, tag::SENTENCE, |out| cut_sentence(out, call));
     let named = call.arguments().filter(|(argument, _)| argument.role == Role::Target);
     let differs = named.zip(targets).any(|((_, value), target)| {
-        let target = target.as_ref().and_then(Target::text);
+        let target = target.and_then(Target::text);
         let literal = |target| matches!(value, Argument::Text(text) if text.raw() == target);
         target.is_some_and(|target| !literal(target))
     });
     if differs {
         field(frame, tag::TARGET, |out| {
-            for (index, target) in targets.iter().flatten().filter_map(Target::text).enumerate() {
+            for (index, target) in targets.into_iter().flatten().filter_map(Target::text).enumerate() {
                 if index > 0 {
                     out.push(0);
                 }
