@@ -18,7 +18,6 @@ macro_rules! codes {
 
         impl $name {
             /// A short name, for people and for `--json`.
-            #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -160,7 +159,6 @@ codes! {
 
 /// The number of the gate that a code names: 1 to 4 for a refusal, 0 for a
 /// fault, `None` for a number that is neither.
-#[must_use]
 pub const fn gate(number: u16) -> Option<u8> {
     match number {
         101..=199 => Some(1),

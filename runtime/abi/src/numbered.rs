@@ -17,13 +17,11 @@ macro_rules! numbered {
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
             /// The stable number.
-            #[must_use]
             pub const fn number(self) -> $repr {
                 match self { $(Self::$variant => $number,)* }
             }
 
             /// The one with this number, if there is one.
-            #[must_use]
             pub const fn from_number(number: $repr) -> Option<Self> {
                 match number { $($number => Some(Self::$variant),)* _ => None }
             }

@@ -147,6 +147,7 @@ pub struct Row {
 }
 
 /// What a grant must give for a path that a call names.
+#[must_use]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights(u8);
 
@@ -163,7 +164,6 @@ impl Rights {
     pub const DELETE: Self = Self(8);
 
     /// Both together.
-    #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
@@ -187,7 +187,6 @@ macro_rules! registry {
 
         impl Primitive {
             /// The primitive with this name.
-            #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$primitive),)* _ => None }
             }
@@ -290,20 +289,17 @@ pub const MAX_ARGUMENTS: usize = 3;
 
 impl Primitive {
     /// This primitive's row.
-    #[must_use]
     #[expect(clippy::indexing_slicing, reason = "the assertion above: every id has a row")]
     pub fn row(self) -> &'static Row {
         &REGISTRY[self as usize]
     }
 
     /// The primitive with this id.
-    #[must_use]
     pub fn from_id(id: u8) -> Option<Self> {
         REGISTRY.get(usize::from(id)).map(|row| row.primitive)
     }
 
     /// Its id: what a record holds.
-    #[must_use]
     pub fn id(self) -> u8 {
         self as u8
     }

@@ -31,6 +31,7 @@ crate::numbered! {
 crate::numbered! {
     /// Who wrote the bytes, and so how far a mark has risen that has seen them.
     /// There is no order on the type: use [`Mark::join`].
+    #[must_use]
     pub enum Mark: u8 {
         /// The kernel alone.
         System = 0,
@@ -43,7 +44,6 @@ crate::numbered! {
 
 impl Mark {
     /// The less trustworthy of the two.
-    #[must_use]
     pub const fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Ingested, _) | (_, Self::Ingested) => Self::Ingested,
@@ -54,7 +54,6 @@ impl Mark {
 }
 
 /// The four bytes that stand before a payload.
-#[must_use]
 pub const fn header(form: Form, mark: Mark) -> [u8; HEADER] {
     [VERSION, form.number(), mark.number(), 0]
 }

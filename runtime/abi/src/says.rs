@@ -21,7 +21,6 @@ const SAYS: &[(Primitive, &[&str])] = &[
 
 impl Primitive {
     /// The words with which people ask for it.
-    #[must_use]
     pub fn says(self) -> &'static [&'static str] {
         SAYS.iter().find(|(primitive, _)| *primitive == self).map_or(&[], |(_, words)| words)
     }

@@ -43,7 +43,6 @@ pub struct State(pub [u8; 32]);
 
 impl<'s> Question<'s> {
     /// The refusal, where nobody said yes.
-    #[must_use]
     pub fn declined(self) -> Verdict<'s> {
         self.refused.declined()
     }
@@ -83,7 +82,6 @@ pub struct Answer<'s> {
 
 impl Answer<'_> {
     /// The number of its record.
-    #[must_use]
     pub const fn record(&self) -> u64 {
         self.record
     }

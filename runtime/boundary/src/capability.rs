@@ -41,7 +41,6 @@ pub struct End {
 
 impl Table {
     /// A table that grants these primitives, bit number = id, and holds nothing.
-    #[must_use]
     pub const fn new(granted: u32) -> Self {
         Self { granted, open: BTreeMap::new(), last: 0 }
     }
@@ -62,7 +61,6 @@ impl Table {
     }
 
     /// The open handle with this number, if it is of the wanted kind.
-    #[must_use]
     pub fn get(&self, number: u64, wanted: Kind) -> Option<End> {
         self.open.get(&number).copied().filter(|end| wanted == Kind::Any || wanted == end.kind)
     }

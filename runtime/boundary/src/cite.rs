@@ -82,7 +82,6 @@ pub enum Wanted<'a> {
 /// Where the line names what is wanted, in bytes; `None` where it does not, or
 /// where a longer name that exists stands in the same place. Nothing names a whole
 /// mount, or by a pattern what is protected.
-#[must_use]
 pub fn cite(line: &str, wanted: Wanted<'_>, names: &dyn Names) -> Option<Range<usize>> {
     cite_from(line, 0, wanted, names)
 }

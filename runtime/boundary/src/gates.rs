@@ -98,6 +98,7 @@ pub struct Reply<'a> {
 }
 
 /// What `decide` came to.
+#[must_use]
 #[derive(Debug)]
 pub enum Decided<'s> {
     /// The answer, closed until it is recorded.
@@ -108,7 +109,6 @@ pub enum Decided<'s> {
 
 impl<'s> Decided<'s> {
     /// The answer where no human can be asked: a question is refused.
-    #[must_use]
     pub fn unasked(self) -> Verdict<'s> {
         match self {
             Self::Final(verdict) | Self::Ask(Question { refused: verdict, .. }) => verdict,
@@ -124,6 +124,7 @@ impl<'s> Decided<'s> {
 /// ```
 /// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.primitive(); }
 /// ```
+#[must_use]
 #[derive(Debug)]
 pub struct Verdict<'s> {
     pub(crate) raw: &'s [u8],
@@ -178,7 +179,6 @@ impl<'s> Verdict<'s> {
     }
 
     /// The call that was asked for, if it was one.
-    #[must_use]
     pub fn call(&self) -> Option<&Call<'s>> {
         let sentence = self.sentence.as_ref().ok()?;
         sentence.uses.is_none().then_some(&sentence.call)
@@ -193,7 +193,6 @@ impl<'s> Verdict<'s> {
     }
 
     /// The primitive that it names; `None` where it was no sentence.
-    #[must_use]
     pub fn primitive(&self) -> Option<Primitive> {
         Some(self.sentence.as_ref().ok()?.call.primitive)
     }
@@ -230,19 +229,16 @@ pub struct Question<'s> {
 
 impl<'s> Question<'s> {
     /// The call that was asked for.
-    #[must_use]
     pub fn call(&self) -> Option<&Call<'s>> {
         self.refused.call()
     }
 
     /// The number of the task that asks.
-    #[must_use]
     pub const fn task(&self) -> u64 {
         self.refused.task
     }
 
     /// Its target at this place, as gate 4 passed it.
-    #[must_use]
     pub fn target(&self, place: usize) -> Option<&Target<'s>> {
         self.refused.targets.at(place)
     }
@@ -255,7 +251,6 @@ impl<'s> Question<'s> {
     }
 
     /// What it was justified by.
-    #[must_use]
     pub const fn justification(&self) -> Label {
         self.refused.justification
     }

@@ -9,13 +9,12 @@
 //! # Not here
 //! Which source has which label (the kernel). What a label forbids (`gates`).
 
-use core::num::NonZeroU64;
-
 use synapse_abi::limits::ORIGINS;
 /// Who wrote the bytes.
 pub use synapse_abi::reply::Mark as Integrity;
 
 /// A set of up to 64 compartments; bit numbers are the grant's.
+#[must_use]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Secrecy(u64);
 
@@ -30,37 +29,31 @@ impl Secrecy {
     pub const NAMED: u32 = 8;
 
     /// The compartment with this bit number; none past the last.
-    #[must_use]
     pub fn bit(number: u32) -> Option<Self> {
         1u64.checked_shl(number).map(Self)
     }
 
     /// The set with these bits.
-    #[must_use]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
     /// Its bits, as a record holds them.
-    #[must_use]
     pub const fn bits(self) -> u64 {
         self.0
     }
 
     /// Both sets together.
-    #[must_use]
     pub const fn join(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// What the other set has not.
-    #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
     /// What both sets have.
-    #[must_use]
     pub const fn meet(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -74,39 +67,32 @@ impl Secrecy {
 
 /// Up to eight records that explain a label, in rising order. It explains and
 /// never decides; past eight the latest are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// One more than each record's number, so that nothing takes no room.
-    records: [Option<NonZeroU64>; ORIGINS],
-}
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin([u64; ORIGINS]);
 
 impl Origin {
     /// Nothing to point at.
-    pub const NONE: Self = Self { records: [None; ORIGINS] };
+    pub const NONE: Self = Self([NOTHING; ORIGINS]);
 
     /// One record.
-    #[must_use]
     pub const fn record(number: u64) -> Self {
-        let mut records = [None; ORIGINS];
-        records[0] = NonZeroU64::new(number.saturating_add(1));
-        Self { records }
+        let mut records = [NOTHING; ORIGINS];
+        records[0] = number;
+        Self(records)
     }
 
     /// The records, in rising order.
     pub fn records(&self) -> impl Iterator<Item = u64> + '_ {
-        self.records.iter().flatten().map(|record| record.get().saturating_sub(1))
+        self.0.into_iter().take_while(|record| *record != NOTHING)
     }
 
     fn join(mut self, other: Self) -> Self {
-        if other.records[0].is_none() || self == other {
-            return self;
-        }
-        for mut record in other.records.into_iter().flatten().map(Some) {
-            for slot in &mut self.records {
+        for mut record in other.records() {
+            for slot in &mut self.0 {
                 if *slot == record {
                     break;
                 }
-                if slot.is_none() || *slot > record {
+                if *slot > record {
                     core::mem::swap(slot, &mut record);
                 }
             }
@@ -115,7 +101,11 @@ impl Origin {
     }
 }
 
+/// After the last record; no log has so many.
+const NOTHING: u64 = u64::MAX;
+
 /// Integrity, secrecy and origin together.
+#[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Who wrote it.
@@ -132,13 +122,11 @@ impl Label {
         Self { integrity: Integrity::System, secrecy: Secrecy::NONE, origin: Origin::NONE };
 
     /// A label of these parts.
-    #[must_use]
     pub const fn new(integrity: Integrity, secrecy: Secrecy, origin: Origin) -> Self {
         Self { integrity, secrecy, origin }
     }
 
     /// The least label that is at least both.
-    #[must_use]
     pub fn join(self, other: Self) -> Self {
         Self {
             integrity: self.integrity.join(other.integrity),
@@ -164,13 +152,11 @@ pub struct Mark(Label);
 
 impl Mark {
     /// The mark that a task or a turn starts with.
-    #[must_use]
     pub const fn new(label: Label) -> Self {
         Self(label)
     }
 
     /// How far it has risen.
-    #[must_use]
     pub const fn label(&self) -> Label {
         self.0
     }

@@ -73,7 +73,6 @@ impl<'s> NormalPath<'s> {
     }
 
     /// Its one spelling.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -84,7 +83,6 @@ impl<'s> NormalPath<'s> {
     }
 
     /// The same path, independent of the sentence it stood in.
-    #[must_use]
     pub fn into_owned(self) -> NormalPath<'static> {
         NormalPath(Cow::Owned(self.0.into_owned()))
     }
@@ -92,7 +90,6 @@ impl<'s> NormalPath<'s> {
 
 /// A name as protected names and deny entries compare it: NFC, case-folded.
 /// Names of plain lower-case ASCII are their own fold.
-#[must_use]
 pub fn fold(name: &str) -> Cow<'_, str> {
     // Without a branch, as most are.
     if name.bytes().fold(true, |all, byte| all & byte.is_ascii() & !byte.is_ascii_uppercase()) {

@@ -186,37 +186,31 @@ pub struct Authorized<'s> {
 
 impl<'s> Authorized<'s> {
     /// The call.
-    #[must_use]
     pub fn call(&self) -> &Call<'s> {
         &self.call
     }
 
     /// The number of its decision record.
-    #[must_use]
     pub const fn record(&self) -> u64 {
         self.record
     }
 
     /// What it was justified by.
-    #[must_use]
     pub const fn justification(&self) -> Label {
         self.justification
     }
 
     /// Its first or second target.
-    #[must_use]
     pub fn target(&self, index: usize) -> Option<&Target<'s>> {
         self.targets.at(index)
     }
 
     /// Its first or second target, if that is a path.
-    #[must_use]
     pub fn path(&self, index: usize) -> Option<&NormalPath<'s>> {
         self.target(index)?.path()
     }
 
     /// Its target, if that is a URL.
-    #[must_use]
     pub fn url(&self) -> Option<Url<'_>> {
         let Target::Url(url) = self.target(0)? else { return None };
         Url::parse(url).ok()
@@ -234,19 +228,16 @@ impl<'s> Authorized<'s> {
     }
 
     /// What it was decided by.
-    #[must_use]
     pub const fn passed(&self) -> &InScope<'s> {
         &self.passed
     }
 
     /// The warrant or the answer that it rests on, where it needed one.
-    #[must_use]
     pub const fn cause(&self) -> Option<u64> {
         self.cause
     }
 
     /// What must stand at its first path still, for a call that was confirmed.
-    #[must_use]
     pub const fn expects(&self) -> Option<State> {
         self.passed.expects
     }

@@ -111,20 +111,17 @@ impl Scope {
     }
 
     /// The entry of a verb.
-    #[must_use]
     pub fn entry(&self, tool: &str) -> Option<&Tool> {
         self.tools.get(tool)
     }
 
     /// The named compartments that a path's patterns put it into.
-    #[must_use]
     pub fn compartments(&self, path: &NormalPath<'_>) -> Secrecy {
         self.ruling(path.as_str()).compartments
     }
 
     /// Every compartment that the grant names: what a file carries whose own
     /// history nobody kept.
-    #[must_use]
     pub const fn named(&self) -> Secrecy {
         self.named
     }

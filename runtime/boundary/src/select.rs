@@ -32,7 +32,6 @@ pub enum Taken<'r> {
 /// What a selector of gate 1 takes from a complete reply, an array of objects;
 /// `None` where no record is meant, or more than one. `directory` is that of an
 /// `fs_list` reply: there `path` is the directory and the name.
-#[must_use]
 pub fn resolve<'r>(selector: &str, reply: &'r [u8], directory: Option<&str>) -> Option<Taken<'r>> {
     let reply = str::from_utf8(reply).ok().filter(|reply| is_json(reply))?;
     let mut records = elements(reply).filter(|record| {

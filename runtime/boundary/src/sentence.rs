@@ -69,19 +69,16 @@ pub enum Argument<'s> {
 
 impl<'s> Call<'s> {
     /// Whether the reply stays with the kernel.
-    #[must_use]
     pub fn hold(&self) -> bool {
         self.hold
     }
 
     /// Which primitive.
-    #[must_use]
     pub fn primitive(&self) -> Primitive {
         self.primitive
     }
 
     /// The argument at this place of the primitive's row; `Absent` past its end.
-    #[must_use]
     pub fn argument(&self, place: usize) -> Argument<'s> {
         self.arguments.get(place).copied().unwrap_or(Argument::Absent)
     }
@@ -92,26 +89,22 @@ impl<'s> Call<'s> {
     }
 
     /// The number of every held value named anywhere in the sentence.
-    #[must_use]
     pub fn held(&self) -> Held<'s> {
         let rest = if self.held == 0 { "" } else { self.raw };
         Held { rest, left: self.held }
     }
 
     /// The sentence.
-    #[must_use]
     pub fn raw(&self) -> &'s str {
         self.raw
     }
 
     /// The JSON value of the argument at this place, as it stands.
-    #[must_use]
     pub fn span(&self, place: usize) -> &'s str {
         self.raw.get(self.range(place)).unwrap_or_default()
     }
 
     /// Where in the sentence that JSON value stands; empty past the end.
-    #[must_use]
     pub fn range(&self, place: usize) -> Range<usize> {
         let (start, end) = self.ranges.get(place).copied().unwrap_or_default();
         usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
@@ -174,13 +167,11 @@ pub struct Text<'s>(pub(crate) &'s str);
 
 impl<'s> Text<'s> {
     /// The string with its escapes.
-    #[must_use]
     pub fn raw(self) -> &'s str {
         self.0
     }
 
     /// The string that is meant. Allocates only where there is an escape.
-    #[must_use]
     #[inline]
     pub fn decode(self) -> Cow<'s, str> {
         if after_plain(self.0).is_empty() {

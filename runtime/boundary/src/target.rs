@@ -39,13 +39,11 @@ pub enum Target<'s> {
 
 impl<'s> Target<'s> {
     /// It as a path, if it is one.
-    #[must_use]
     pub const fn path(&self) -> Option<&NormalPath<'s>> {
         if let Self::Path(path) = self { Some(path) } else { None }
     }
 
     /// The same target, independent of the sentence it stood in.
-    #[must_use]
     pub fn owned(&self) -> Target<'static> {
         let text = |text: &Cow<'_, str>| Cow::Owned(text.clone().into_owned());
         match self {
@@ -58,7 +56,6 @@ impl<'s> Target<'s> {
     }
 
     /// It as a text, for the record.
-    #[must_use]
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Path(path) => Some(path.as_str()),

@@ -81,31 +81,26 @@ impl<'s> Url<'s> {
     }
 
     /// `http` or `https`.
-    #[must_use]
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
     /// The host.
-    #[must_use]
     pub fn host(&self) -> Host<'s> {
         self.host
     }
 
     /// The port, the scheme's own where none is written.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
     /// The path, which begins with `/`.
-    #[must_use]
     pub fn path(&self) -> &'s str {
         self.path
     }
 
     /// What follows the `?`.
-    #[must_use]
     pub fn query(&self) -> Option<&'s str> {
         self.query
     }
@@ -113,7 +108,6 @@ impl<'s> Url<'s> {
 
 impl Scheme {
     /// The port where none is written.
-    #[must_use]
     pub const fn port(self) -> u16 {
         match self {
             Self::Http => 80,
@@ -152,7 +146,6 @@ impl<'s> Host<'s> {
 
 impl<'s> HostName<'s> {
     /// The name.
-    #[must_use]
     pub fn as_str(self) -> &'s str {
         self.0
     }

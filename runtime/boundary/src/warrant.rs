@@ -208,8 +208,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     let says: Vec<&str> = says.chain(call.primitive.says().iter().copied()).collect();
     let mut search = Search { case, uses, says: &says, found: None };
     let named = call.arguments().filter(|(row, _)| row.role == Role::Target);
-    let Targets(targets) = &case.targets;
-    for ((row, value), target) in named.zip(targets) {
+    for ((row, value), target) in named.zip(&case.targets.0) {
         match (value, target) {
             (Argument::Selector(selector), _) => search.selector(row.name, selector)?,
             (_, Some(Ok(target))) => search.target(target)?,
@@ -237,10 +236,8 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     }
     let citation = search.found.ok_or(Refusal::Unsupported)?;
     let Call { raw, primitive, .. } = *call;
-    let targets = Targets(targets.each_ref().map(|target| match target {
-        Some(Ok(target)) => Some(Ok(target.owned())),
-        _ => None,
-    }));
+    let owned = |place| Some(Ok(case.targets.at(place)?.owned()));
+    let targets = Targets(core::array::from_fn(owned));
     Ok(Mint { raw: raw.into(), primitive, targets, uses, citation })
 }
 

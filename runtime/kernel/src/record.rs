@@ -183,7 +183,7 @@ impl<S: Sink> Log<S> {
         self.seal(frame, event.durability)
     }
 
-    /// The frame with four bytes for the length, and the head.
+    /// What the next chain value is of: the last one, and the head.
     fn head(&mut self, event: &Event<'_>, asked: Asked, now: u64) -> Vec<u8> {
         // A warrant has no effect, so it is of no class that has.
         let row = event.primitive.filter(|_| asked != Asked::Warrant).map(Primitive::row);
@@ -192,35 +192,35 @@ impl<S: Sink> Log<S> {
         let class = u8::from(destructive) | u8::from(egress) << 1 | asked.bit();
         let mut frame = core::mem::take(&mut self.frame);
         frame.clear();
-        frame.extend_from_slice(&[0; 4]);
+        frame.extend_from_slice(&self.chain);
+        let [low, high] = event.code.to_le_bytes();
         frame.extend_from_slice(&[
             VERSION,
             event.kind.number(),
             event.primitive.map_or(u8::MAX, Primitive::id),
             code::gate(event.code).unwrap_or(0),
+            low,
+            high,
+            event.label.integrity.number(),
+            class,
         ]);
-        frame.extend_from_slice(&event.code.to_le_bytes());
-        frame.extend_from_slice(&[event.label.integrity.number(), class]);
         let (secrecy, cause) = (event.label.secrecy.bits(), event.cause.unwrap_or(NONE));
-        for number in [self.next, now, event.task, secrecy, cause] {
-            frame.extend_from_slice(&number.to_le_bytes());
-        }
+        let numbers = [self.next, now, event.task, secrecy, cause].map(u64::to_le_bytes);
+        frame.extend_from_slice(numbers.as_flattened());
         frame
     }
 
     fn seal(&mut self, mut frame: Vec<u8>, durability: Durability) -> Result<u64, SinkFailed> {
-        let body = frame.get(4..).unwrap_or_default();
-        let length = u32::try_from(body.len()).map_err(|_| SinkFailed)?;
-        let mut hash = Sha256::new();
-        hash.update(self.chain);
-        hash.update(body);
-        let chain: [u8; CHAIN] = hash.finalize().into();
-        if let Some(prefix) = frame.first_chunk_mut::<4>() {
-            *prefix = length.to_le_bytes();
-        }
+        let chain: [u8; CHAIN] = Sha256::digest(&frame).into();
+        let body = frame.get(CHAIN..).unwrap_or_default();
+        let length = u32::try_from(body.len()).map_err(|_| SinkFailed)?.to_le_bytes();
         frame.extend_from_slice(&chain);
+        // The frame begins with its length, in place of the end of the last chain value.
+        let start = CHAIN.saturating_sub(length.len());
+        let whole = frame.get_mut(start..).unwrap_or_default();
+        whole.iter_mut().zip(length).for_each(|(slot, byte)| *slot = byte);
         let after = self.next.checked_add(1).ok_or(SinkFailed)?;
-        if self.failed || frame.len() > RECORD || self.sink.append(&frame, durability).is_err() {
+        if self.failed || whole.len() > RECORD || self.sink.append(whole, durability).is_err() {
             self.failed = true;
             return Err(SinkFailed);
         }
@@ -369,7 +369,9 @@ fn call_tail(
     });
     if differs {
         field(frame, tag::TARGET, |out| {
-            for (index, target) in targets.into_iter().flatten().filter_map(Target::text).enumerate() {
+            for (index, target) in
+                targets.into_iter().flatten().filter_map(Target::text).enumerate()
+            {
                 if index > 0 {
                     out.push(0);
                 }
@@ -393,9 +395,10 @@ fn call_tail(
 fn cut_sentence(out: &mut Vec<u8>, call: &Call<'_>) {
     let raw = call.raw();
     let mut from = 0usize;
-    for (index, (argument, _)) in call.arguments().enumerate() {
+    let arguments = call.primitive().row().arguments.iter().enumerate();
+    for (index, _) in arguments.filter(|(_, argument)| argument.role == Role::Content) {
         let content = call.span(index);
-        if argument.role != Role::Content || content.len() <= CONTENT {
+        if content.len() <= CONTENT {
             continue;
         }
         let at = call.range(index);

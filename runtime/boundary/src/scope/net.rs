@@ -50,7 +50,6 @@ pub struct Network {
 impl HostPattern {
     /// Reads a canonical host, `*.suffix`, or a network: `10.0.0.0/8`, `[fd00::]/8`.
     /// `None` for anything else, also where bits stand after the prefix.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let host = |text| Host::parse(text).ok();
         if let Some(suffix) = text.strip_prefix("*.") {
@@ -117,7 +116,6 @@ pub struct Place<'a> {
 
 impl<'a> Place<'a> {
     /// The place that a URL names.
-    #[must_use]
     pub fn of(url: &Url<'a>, method: Method) -> Self {
         Self { host: url.host(), port: url.port(), method, path: Some(url.path()) }
     }

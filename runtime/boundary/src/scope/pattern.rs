@@ -69,7 +69,6 @@ impl Pattern {
     }
 
     /// The literal part.
-    #[must_use]
     pub const fn path(&self) -> &NormalPath<'static> {
         &self.path
     }
@@ -86,7 +85,6 @@ impl Pattern {
     }
 
     /// How far it reaches.
-    #[must_use]
     pub const fn reach(&self) -> Reach {
         self.reach
     }

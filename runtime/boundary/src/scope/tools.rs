@@ -76,7 +76,6 @@ pub struct Decimal(i128);
 
 impl Decimal {
     /// Reads a number of the grammar's form.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
