@@ -111,7 +111,7 @@ impl<'s> Decided<'s> {
     /// The answer where no human can be asked: a question is refused.
     pub fn unasked(self) -> Verdict<'s> {
         match self {
-            Self::Final(verdict) | Self::Ask(Question { refused: verdict, .. }) => verdict,
+            Self::Final(verdict) | Self::Ask(Question { refused: verdict }) => verdict,
         }
     }
 }
@@ -224,7 +224,6 @@ impl<'s> Verdict<'s> {
 #[derive(Debug)]
 pub struct Question<'s> {
     pub(crate) refused: Verdict<'s>,
-    stopped: Stopped,
 }
 
 impl<'s> Question<'s> {
@@ -245,9 +244,13 @@ impl<'s> Question<'s> {
 
     /// Every reason for which it was stopped; the first is its refusal.
     pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
-        let Stopped { refusal, leak } = self.stopped;
-        let leaks = leak != Secrecy::NONE && refusal != Refusal::NotCleared;
-        [Some(refusal), leaks.then_some(Refusal::NotCleared)].into_iter().flatten()
+        let leaks = match self.refused.judged {
+            Finding::Stopped(Stopped { leak, .. }) => leak != Secrecy::NONE,
+            _ => false,
+        };
+        let first = self.refused.refusal();
+        let second = leaks.then_some(Refusal::NotCleared).filter(|second| first != Some(*second));
+        first.into_iter().chain(second)
     }
 
     /// What it was justified by.
@@ -268,7 +271,7 @@ impl<'s> Question<'s> {
 pub fn decide<'s>(request: Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
     let verdict = decide_with(request, facts, raw, None);
     match verdict.judged {
-        Finding::Stopped(stopped) => Decided::Ask(Question { refused: verdict, stopped }),
+        Finding::Stopped(_) => Decided::Ask(Question { refused: verdict }),
         _ => Decided::Final(verdict),
     }
 }
