@@ -37,24 +37,21 @@ const PAIRS: &[(&str, &str)] = &[
 /// known by its directory's ending, `.git`, and `*.pth` by its own.
 #[must_use]
 pub fn is_protected(path: &NormalPath<'_>) -> bool {
-    let mut before = None;
-    for component in path.components() {
-        let name = fold(component);
+    let (folded, mut before) = (fold(path.as_str()), "");
+    // Each of the names and of the pairs has a dot, and most others have none.
+    for name in folded.split('/') {
         let pair = |(first, second): &(&str, &str)| {
             let prefix = second.strip_suffix('*');
-            before.as_deref() == Some(*first)
-                && prefix.map_or(name == *second, |prefix| name.starts_with(prefix))
+            before == *first && prefix.map_or(name == *second, |prefix| name.starts_with(prefix))
         };
-        // Each of the names has a dot, and most others have none.
-        let is_name =
-            || name.ends_with(".git") || name.ends_with(".pth") || NAMES.contains(&&*name);
-        if (name.contains('.') && is_name()) || PAIRS.iter().any(pair) {
+        let is_name = || name.ends_with(".git") || name.ends_with(".pth") || NAMES.contains(&name);
+        if (name.contains('.') && is_name()) || (before.contains('.') && PAIRS.iter().any(pair)) {
             return true;
         }
-        before = Some(name);
+        before = name;
     }
     // A directory that would become or cease to be half of a pair.
-    before.is_some_and(|last| PAIRS.iter().any(|(first, _)| *first == last))
+    before.contains('.') && PAIRS.iter().any(|(first, _)| *first == before)
 }
 
 #[cfg(test)]

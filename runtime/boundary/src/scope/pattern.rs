@@ -124,7 +124,7 @@ pub(super) struct Patterns {
 #[derive(Debug, Default)]
 struct Said {
     exact: Ruling,
-    child: Ruling,
+    child: Rights,
     below: Ruling,
 }
 
@@ -143,7 +143,7 @@ impl Patterns {
         if reach == Reach::Subtree || more.rights == Rights::NONE {
             said.below = said.below.join(more);
         } else if reach == Reach::Children {
-            said.child = said.child.join(more);
+            said.child = said.child.and(more.rights);
         }
     }
 
@@ -158,8 +158,10 @@ impl Patterns {
                 [] => sum = said().map_or(sum, |said| sum.join(said.exact)),
                 [b'/', name @ ..] => {
                     let Some(Said { child, below, .. }) = said() else { continue };
-                    let is_child = !name.contains(&b'/');
-                    sum = sum.join(*below).join(if is_child { *child } else { Ruling::default() });
+                    sum = sum.join(*below);
+                    if *child != Rights::NONE && !name.contains(&b'/') {
+                        sum.rights = sum.rights.and(*child);
+                    }
                 }
                 _ => {}
             }
