@@ -16,7 +16,7 @@
 
 use synapse_abi::code::Refusal;
 
-use crate::gates::{Facts, Finding, Question, Request, Verdict, decide_with};
+use crate::gates::{Facts, Finding, Question, Request, Verdict};
 use crate::record::{Recorder, SinkFailed};
 
 synapse_abi::numbered! {
@@ -43,18 +43,18 @@ pub struct State(pub [u8; 32]);
 
 impl<'s> Question<'s> {
     /// The refusal, where nobody said yes.
-    pub fn declined(self) -> Verdict<'s> {
-        self.refused.declined()
+    pub fn declined(mut self) -> Verdict<'s> {
+        self.refused.decline();
+        self.refused
     }
 }
 
 impl Verdict<'_> {
     /// What still needs a yes has none.
-    fn declined(mut self) -> Self {
+    fn decline(&mut self) {
         if let Finding::Stopped(_) = self.judged {
             self.judged = Finding::Refused(Refusal::Declined);
         }
-        self
     }
 }
 
@@ -114,7 +114,9 @@ pub fn decide_answered<'s>(
 ) -> Verdict<'s> {
     let fits = answer.task == request.task && answer.raw == raw;
     let yes = Some(&answer).filter(|answer| fits && answer.said == Said::Yes);
-    let mut verdict = decide_with(request, facts, raw, yes).declined();
+    let mut verdict = Verdict::new(&request, raw);
+    verdict.judge(&request, facts, yes);
+    verdict.decline();
     verdict.cause = verdict.cause.or(Some(answer.record));
     if let Finding::Passed(passed) = &mut verdict.judged {
         passed.expects = answer.state;

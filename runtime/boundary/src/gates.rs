@@ -154,10 +154,11 @@ pub(crate) enum Finding<'s> {
 }
 
 impl<'s> Verdict<'s> {
-    /// One that refuses until the gates have spoken. What justifies the call is the
-    /// join of the task's mark and the label of every held value that it names.
-    fn new(request: &Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Self {
-        let mut verdict = Self {
+    /// One that refuses until the gates have spoken. It is filled in where it stands:
+    /// who moves what was just written waits for it.
+    #[inline]
+    pub(crate) fn new(request: &Request<'_, 's>, raw: &'s [u8]) -> Self {
+        Self {
             raw,
             task: request.task,
             justification: request.mark.label(),
@@ -165,17 +166,40 @@ impl<'s> Verdict<'s> {
             sentence: parse(raw),
             targets: Targets::NONE,
             judged: Finding::Refused(Refusal::Malformed),
-        };
-        match &verdict.sentence {
-            Err(refusal) => verdict.judged = Finding::Refused(*refusal),
+        }
+    }
+
+    /// Finds what the call is about. What justifies it is the join of the task's mark
+    /// and the label of every held value that it names.
+    fn find(&mut self, facts: &impl Facts) {
+        match &self.sentence {
+            Err(refusal) => self.judged = Finding::Refused(*refusal),
             Ok(Sentence { call, .. }) => {
                 for value in call.held().filter_map(|number| facts.held(number)) {
-                    verdict.justification = verdict.justification.join(value.label);
+                    self.justification = self.justification.join(value.label);
                 }
-                verdict.targets.fill(call, facts);
+                self.targets.fill(call, facts);
             }
         }
-        verdict
+    }
+
+    /// Has all four gates speak, with the human's yes to this very sentence for a reason.
+    pub(crate) fn judge(
+        &mut self,
+        request: &Request<'_, 's>,
+        facts: &impl Facts,
+        yes: Option<&Answer<'_>>,
+    ) {
+        self.find(facts);
+        let Some(case) = Case::new(self, request, facts) else { return };
+        let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
+        (self.cause, self.judged) = match passed {
+            Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, Finding::Passed(passed)),
+            Ok((Cover::Minted(mint), Ok(_))) => (None, Finding::Minted(mint)),
+            Ok((Cover::Pending(stopped), Ok(_))) => (None, Finding::Stopped(stopped)),
+            Ok((Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)))
+            | Err(refusal) => (None, Finding::Refused(refusal)),
+        };
     }
 
     /// The call that was asked for, if it was one.
@@ -269,31 +293,12 @@ impl<'s> Question<'s> {
 /// use synapse_boundary::gates::Verdict;
 /// ```
 pub fn decide<'s>(request: Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
-    let verdict = decide_with(request, facts, raw, None);
+    let mut verdict = Verdict::new(&request, raw);
+    verdict.judge(&request, facts, None);
     match verdict.judged {
         Finding::Stopped(_) => Decided::Ask(Question { refused: verdict }),
         _ => Decided::Final(verdict),
     }
-}
-
-/// As [`decide`], with the human's yes to this very sentence for a reason.
-pub(crate) fn decide_with<'s>(
-    request: Request<'_, 's>,
-    facts: &impl Facts,
-    raw: &'s [u8],
-    yes: Option<&Answer<'_>>,
-) -> Verdict<'s> {
-    let mut verdict = Verdict::new(&request, facts, raw);
-    let Some(case) = Case::new(&verdict, &request, facts) else { return verdict };
-    let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
-    (verdict.cause, verdict.judged) = match passed {
-        Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, Finding::Passed(passed)),
-        Ok((Cover::Minted(mint), Ok(_))) => (None, Finding::Minted(mint)),
-        Ok((Cover::Pending(stopped), Ok(_))) => (None, Finding::Stopped(stopped)),
-        Ok((Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)))
-        | Err(refusal) => (None, Finding::Refused(refusal)),
-    };
-    verdict
 }
 
 /// What each gate says of a sentence by itself: for explanations, and to predict
@@ -310,7 +315,8 @@ pub struct Findings {
 
 /// Examines one sentence without deciding it.
 pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Findings {
-    let verdict = Verdict::new(&request, facts, raw);
+    let mut verdict = Verdict::new(&request, raw);
+    verdict.find(facts);
     let justification = verdict.justification;
     let Some(case) = Case::new(&verdict, &request, facts) else {
         let gates = [verdict.refusal().map(Err), None, None, None];

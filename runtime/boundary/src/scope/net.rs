@@ -56,8 +56,7 @@ impl HostPattern {
             let Host::Name(name) = host(suffix)? else { return None };
             return Some(Self::Below(name.as_str().into()));
         }
-        let mut parts = text.splitn(2, '/');
-        let (address, prefix) = (parts.next()?, parts.next());
+        let (address, prefix) = text.split_once('/').map_or((text, None), |(a, p)| (a, Some(p)));
         let (address, before) = match host(address)? {
             Host::Name(name) if prefix.is_none() => return Some(Self::Name(name.as_str().into())),
             Host::Name(_) => return None,
