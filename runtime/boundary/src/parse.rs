@@ -117,9 +117,11 @@ impl<'s> Parser<'s> {
 
     fn primitive(&mut self) -> Result<Primitive, Refusal> {
         let letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'_' | b'0'..=b'9');
-        let name = self.run(letter)?;
+        let name = self.run(|byte| byte != b'"')?;
         self.eat("\"")?;
-        Primitive::from_name(name).ok_or(Refusal::NoSuchPrimitive)
+        let primitive = Primitive::from_name(name);
+        require(primitive.is_some() || name.bytes().all(letter))?;
+        primitive.ok_or(Refusal::NoSuchPrimitive)
     }
 
     /// One argument of a call.
