@@ -32,7 +32,8 @@ pub(crate) struct Note {
     pub(crate) title: String,
     pub(crate) heading: String,
     pub(crate) links: Vec<String>,
-    digest: Option<[u8; 32]>,
+    /// Tells most files of one size apart; of the rest digests are compared.
+    mark: u64,
     /// The first file with the same bytes.
     pub(crate) copy_of: Option<usize>,
 }
@@ -62,16 +63,8 @@ impl Shelf {
             }
         }
         shelf.notes.sort_by(|a, b| a.path.cmp(&b.path));
-        let mut sizes = BTreeMap::new();
-        for note in &shelf.notes {
-            *sizes.entry(note.size).or_insert(0u64) += 1;
-        }
-        for at in 0..shelf.notes.len() {
-            if !shelf.read(at, &sizes) {
-                break;
-            }
-        }
-        shelf.pair();
+        let read = (0..shelf.notes.len()).take_while(|at| shelf.read(*at)).count();
+        shelf.pair(read);
         Ok(shelf)
     }
 
@@ -99,7 +92,7 @@ impl Shelf {
                     title,
                     heading: String::new(),
                     links: Vec::new(),
-                    digest: None,
+                    mark: 0,
                     copy_of: None,
                 });
             }
@@ -109,7 +102,7 @@ impl Shelf {
     }
 
     /// Reads one file; `false` once the budget is spent.
-    fn read(&mut self, at: usize, sizes: &BTreeMap<u64, u64>) -> bool {
+    fn read(&mut self, at: usize) -> bool {
         let Some(note) = self.notes.get_mut(at) else { return true };
         let head = match calls::fs_read(&note.path, 0, HEAD) {
             Ok(head) => head,
@@ -122,19 +115,26 @@ impl Shelf {
             note.heading = heading(text);
             note.links = links(text);
         }
-        let twin = sizes.get(&note.size).is_some_and(|count| *count > 1);
-        if note.size > 0 && twin && note.size <= COMPARED {
-            note.digest = digest(&note.path, head, note.size).ok();
-        }
+        note.mark = mark(&head);
         true
     }
 
-    fn pair(&mut self) {
-        let mut first = BTreeMap::new();
-        for (at, note) in self.notes.iter_mut().enumerate() {
-            if let Some(digest) = note.digest {
-                let original = *first.entry(digest).or_insert(at);
-                note.copy_of = (original != at).then_some(original);
+    /// Finds the copies among the first so many notes.
+    fn pair(&mut self, read: usize) {
+        let mut alike: BTreeMap<(u64, u64), Vec<usize>> = BTreeMap::new();
+        for (at, note) in self.notes.iter().enumerate().take(read) {
+            if (1..=COMPARED).contains(&note.size) {
+                alike.entry((note.size, note.mark)).or_default().push(at);
+            }
+        }
+        for twins in alike.into_values().filter(|twins| twins.len() > 1) {
+            let mut first = BTreeMap::new();
+            for at in twins {
+                let Some(note) = self.notes.get_mut(at) else { continue };
+                if let Ok(digest) = digest(&note.path, note.size) {
+                    let original = *first.entry(digest).or_insert(at);
+                    note.copy_of = (original != at).then_some(original);
+                }
             }
         }
     }
@@ -200,10 +200,22 @@ impl Shelf {
     }
 }
 
-fn digest(path: &str, head: Vec<u8>, size: u64) -> Result<[u8; 32], Error> {
+/// A number that is seldom the same for two heads, and quickly found.
+pub(crate) fn mark(head: &[u8]) -> u64 {
+    let (words, tail) = head.as_chunks::<8>();
+    let mut last = [0; 8];
+    for (to, from) in last.iter_mut().zip(tail) {
+        *to = *from;
+    }
+    words.iter().chain([&last]).fold(0, |mark, word| {
+        // An odd number loses nothing, and the turn brings high bits down.
+        (mark ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
+    })
+}
+
+fn digest(path: &str, size: u64) -> Result<[u8; 32], Error> {
     let mut hash = Sha256::new();
-    let mut read = head.len() as u64;
-    hash.update(head);
+    let mut read = 0;
     while read < size {
         let piece = calls::fs_read(path, read, HEAD)?;
         if piece.is_empty() {

@@ -106,6 +106,23 @@ fn the_index_has_headings_links_and_duplicates_and_nothing_moves_unasked() {
 }
 
 #[test]
+fn only_the_same_bytes_are_a_copy() {
+    // Of one size and with one mark.
+    let word = |at: u64| crate::shelf::mark(&at.to_le_bytes());
+    let first = [1, 0].map(u64::to_le_bytes).concat();
+    let step = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+    let second = [2, step(1) ^ step(2)].map(u64::to_le_bytes).concat();
+    assert_eq!(crate::shelf::mark(&first), crate::shelf::mark(&second));
+    assert_ne!(word(1), word(2));
+    let files: [(&str, &[u8]); 3] =
+        [("/data/a", &first), ("/data/b", &second), ("/data/c", &second)];
+    let (summary, files) = run_on("Write an index.", &files);
+    assert!(summary.starts_with("3 files, 1 exact duplicates"), "{summary}");
+    let index = String::from_utf8(files["/data/INDEX.md"].clone()).unwrap();
+    assert!(index.contains("- c is a copy of b\n"), "{index}");
+}
+
+#[test]
 fn a_title_of_strangers_leads_nowhere_and_hides_nothing() {
     for (heading, shown) in [
         ("see https://x.y/z now", "see https\\://x.y/z now"),

@@ -60,28 +60,46 @@ pub(super) enum Missing {
 /// The open directory of a path's last name.
 #[derive(Debug)]
 pub(super) struct Parent<'p> {
-    pub(super) dir: OwnedFd,
+    pub(super) dir: Reached<'p>,
     pub(super) name: &'p str,
     /// The directories made on the way; gone again unless they are kept.
-    pub(super) made: Made,
+    pub(super) made: Made<'p>,
+}
+
+/// A directory that a path leads to.
+#[derive(Debug)]
+pub(super) enum Reached<'d> {
+    /// The root of a mount, which is open as long as the disk is.
+    Root(BorrowedFd<'d>),
+    /// One below it.
+    Below(OwnedFd),
+}
+
+impl AsFd for Reached<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Root(dir) => *dir,
+            Self::Below(dir) => dir.as_fd(),
+        }
+    }
 }
 
 /// Directories made for a change that may yet fail.
 #[derive(Debug, Default)]
-pub(super) struct Made(Vec<(OwnedFd, String)>);
+pub(super) struct Made<'d>(Vec<(Reached<'d>, String)>);
 
-impl Made {
+impl<'d> Made<'d> {
     pub(super) fn keep(&mut self) {
         self.0.clear();
     }
 
     /// Where each was made, and its name, outermost first.
-    pub(super) fn dirs(&self) -> &[(OwnedFd, String)] {
+    pub(super) fn dirs(&self) -> &[(Reached<'d>, String)] {
         &self.0
     }
 }
 
-impl Drop for Made {
+impl Drop for Made<'_> {
     fn drop(&mut self) {
         // Only an empty directory can go: what somebody put there meanwhile stays.
         while let Some((dir, name)) = self.0.pop() {
@@ -94,15 +112,15 @@ impl Disk {
     /// Walks to the directory that holds the last name of `rest`.
     pub(super) fn parent<'p>(
         &self,
-        held: &Held,
+        held: &'p Held,
         rest: &'p str,
         missing: Missing,
     ) -> Result<Parent<'p>, Fault> {
         let (parents, name) = split_last(rest);
         let mut made = Made::default();
-        let mut dir = step(held.dir.as_fd(), ".")?;
+        let mut dir = Reached::Root(held.dir.as_fd());
         for parent in parents.into_iter().flat_map(|parents| parents.split('/')) {
-            dir = match step(dir.as_fd(), parent) {
+            let below = match step(dir.as_fd(), parent) {
                 Ok(below) => below,
                 Err(Fault::NotFound) if missing == Missing::Make => {
                     let new = make(dir.as_fd(), parent)?;
@@ -114,7 +132,8 @@ impl Disk {
                 }
                 Err(fault) => return Err(fault),
             };
-            self.free(stat(dir.as_fd())?.identity)?;
+            self.free(stat(below.as_fd())?.identity)?;
+            dir = Reached::Below(below);
         }
         Ok(Parent { dir, name, made })
     }
@@ -157,8 +176,8 @@ impl Disk {
         length: u64,
     ) -> Result<Shown, Fault> {
         let parent = self.parent(held, rest, Missing::Refuse)?;
-        let (file, _) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDONLY)?;
-        let bytes = read(&file, offset, length)?;
+        let (file, found) = self.file(parent.dir.as_fd(), parent.name, OFlags::RDONLY)?;
+        let bytes = read(&file, offset, found.within(offset, length))?;
         // Looked at after it was read: what changed meanwhile shows.
         let seen = stat(file.as_fd())?.seen();
         Ok(Shown { bytes, rest: self.rest().content(path, &seen) })
@@ -194,6 +213,15 @@ impl Found {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
 
+    /// How many of `length` bytes there are from `offset` on. Some file systems say
+    /// that a file is empty and give bytes all the same.
+    pub(super) fn within(&self, offset: u64, length: u64) -> u64 {
+        match self.size() {
+            0 => length,
+            size => length.min(size.saturating_sub(offset)),
+        }
+    }
+
     pub(super) fn entry(&self, name: String, rest: Rest) -> Entry {
         let size = if self.kind == Kind::File { self.size() } else { 0 };
         let seconds = u64::try_from(self.stat.st_mtime).unwrap_or(0);
@@ -210,13 +238,13 @@ impl Found {
 pub(super) fn missing(held: &Held, path: &str, rest: &str) -> Result<Vec<String>, Fault> {
     let Some(parents) = split_last(rest).0 else { return Ok(Vec::new()) };
     let mut end = path.len().saturating_sub(rest.len());
-    let mut dir = Some(step(held.dir.as_fd(), ".")?);
+    let mut dir = Some(Reached::Root(held.dir.as_fd()));
     let mut missing = Vec::new();
     for parent in parents.split('/') {
         end = end.saturating_add(parent.len());
         dir = match dir.map(|dir| step(dir.as_fd(), parent)).transpose() {
             Err(Fault::NotFound) => None,
-            stepped => stepped?,
+            stepped => stepped?.map(Reached::Below),
         };
         if dir.is_none() {
             missing.extend(path.get(..end).map(ToOwned::to_owned));

@@ -103,7 +103,8 @@ impl Disk {
         if taken.1.size() > WHOLE_BYTES {
             return Err(Fault::TooLarge);
         }
-        let whole = edited(&read(&taken.0, 0, WHOLE_BYTES)?, old, new)?;
+        let whole = read(&taken.0, 0, taken.1.within(0, WHOLE_BYTES))?;
+        let whole = edited(&whole, old, new)?;
         self.displace(&parent, &whole, taken, Operation::Edit, &Change { held, path, journal })
     }
 
@@ -223,7 +224,7 @@ impl Disk {
     /// too is a change, and entered before it is made.
     pub(super) fn made_parent<'p>(
         &self,
-        change: &Change<'_>,
+        change: &Change<'p>,
         path: &str,
         rest: &'p str,
     ) -> Result<Parent<'p>, Fault> {

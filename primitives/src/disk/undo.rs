@@ -106,7 +106,7 @@ struct Undo<'u> {
     resolve: Resolve,
 }
 
-impl Undo<'_> {
+impl<'u> Undo<'u> {
     /// A file that was made goes where displaced things are kept.
     fn create(&self) -> Result<Undone, Fault> {
         let after = self.entry.after.as_ref().ok_or(Fault::Unsupported)?;
@@ -272,7 +272,7 @@ impl Undo<'_> {
     }
 
     /// What stands at a path now, if anything does.
-    fn standing<'p>(&self, rest: &'p str) -> Result<Option<(Parent<'p>, Found)>, Fault> {
+    fn standing(&self, rest: &'u str) -> Result<Option<(Parent<'u>, Found)>, Fault> {
         match self.disk.parent(self.held, rest, Missing::Refuse) {
             Ok(parent) => {
                 let found = self.disk.look(parent.dir.as_fd(), parent.name)?;

@@ -3,7 +3,7 @@
 //! # Not here
 //! Making what others wrote visible (`synapse_host::render`).
 
-use core::fmt::Write as _;
+use core::fmt::{Display, Write as _};
 use serde_json::Value;
 use std::io::{self, Write as _};
 use synapse_host::render;
@@ -13,6 +13,11 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.write_all(b"\n")
+}
+
+/// Writes one line on standard error, in one write; nothing stops because nobody reads it.
+pub(crate) fn tell(text: impl Display) {
+    drop(io::stderr().lock().write_all(format!("{text}\n").as_bytes()));
 }
 
 /// One line of JSON in which each hidden character is escaped, so that it stays

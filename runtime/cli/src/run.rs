@@ -334,7 +334,7 @@ fn reporter(json: bool, quiet: bool) -> Arc<dyn Fn(&Crossing<'_>) + Send + Sync>
         (true, _) => Arc::new(|_| {}),
         // Nobody stops a run because its reader left: the log has it all.
         (false, true) => Arc::new(|crossing| drop(output::say(&output::json(&call(crossing))))),
-        (false, false) => Arc::new(|crossing| eprintln!("{}", words::crossing(crossing))),
+        (false, false) => Arc::new(|crossing| output::tell(words::crossing(crossing))),
     }
 }
 

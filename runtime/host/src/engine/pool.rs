@@ -7,12 +7,18 @@ use std::fs;
 
 use wasmtime::{Config, InstanceAllocationStrategy, PoolingAllocationConfig};
 
+use crate::agents::CHILDREN;
+
 /// Bytes of stack that a guest may use.
 const WASM_STACK: usize = 512 << 10;
 /// Bytes of the whole stack: what the door needs below the guest's calls too.
 const STACK: usize = 2 << 20;
 /// Elements of one table.
 const TABLE_ELEMENTS: usize = 20_000;
+/// Guests that one run has at once: its own, its children's, and some whose end is
+/// not yet cleared away. A place costs microseconds of every start.
+const LIVE: u32 = 1_088;
+const _: () = assert!(LIVE as usize > CHILDREN, "every child needs a place");
 /// Memory mappings that a process may have, unless the machine says otherwise:
 /// the default of Linux.
 const MAPPINGS: u32 = 65_530;
@@ -45,8 +51,7 @@ impl Size {
             .and_then(|count| count.trim().parse().ok())
             .unwrap_or(MAPPINGS);
         Self {
-            // Some machines raise the limit without bound; address space is not.
-            live: mappings.min(MAPPINGS).div_euclid(MAPPINGS_EACH).max(1),
+            live: mappings.div_euclid(MAPPINGS_EACH).clamp(1, LIVE),
             memory: 1 << 30,
             reservation: 4 << 30,
             guard: 32 << 20,
