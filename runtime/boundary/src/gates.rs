@@ -268,10 +268,8 @@ impl<'s> Question<'s> {
 
     /// Every reason for which it was stopped; the first is its refusal.
     pub fn refusals(&self) -> impl Iterator<Item = Refusal> {
-        let leaks = match self.refused.judged {
-            Finding::Stopped(Stopped { leak, .. }) => leak != Secrecy::NONE,
-            _ => false,
-        };
+        let judged = &self.refused.judged;
+        let leaks = matches!(judged, Finding::Stopped(stopped) if stopped.leak != Secrecy::NONE);
         let first = self.refused.refusal();
         let second = leaks.then_some(Refusal::NotCleared).filter(|second| first != Some(*second));
         first.into_iter().chain(second)
@@ -295,10 +293,10 @@ impl<'s> Question<'s> {
 pub fn decide<'s>(request: Request<'_, 's>, facts: &impl Facts, raw: &'s [u8]) -> Decided<'s> {
     let mut verdict = Verdict::new(&request, raw);
     verdict.judge(&request, facts, None);
-    match verdict.judged {
-        Finding::Stopped(_) => Decided::Ask(Question { refused: verdict }),
-        _ => Decided::Final(verdict),
+    if matches!(verdict.judged, Finding::Stopped(_)) {
+        return Decided::Ask(Question { refused: verdict });
     }
+    Decided::Final(verdict)
 }
 
 /// What each gate says of a sentence by itself: for explanations, and to predict

@@ -22,6 +22,9 @@ const NAMES: &[&str] = &[
     ".cshrc", ".tcshrc", ".login",
 ];
 
+/// How the name of a bare repository ends, and that of a file which Python runs.
+const ENDS: [&str; 2] = [".git", ".pth"];
+
 /// Two components in a row; the second may be a prefix that ends in `*`.
 const PAIRS: &[(&str, &str)] = &[
     (".github", "workflows"),
@@ -33,8 +36,7 @@ const PAIRS: &[(&str, &str)] = &[
     (".config", "systemd"),
 ];
 
-/// Whether the path is, or lies below, a protected name. A bare repository is
-/// known by its directory's ending, `.git`, and `*.pth` by its own.
+/// Whether the path is, or lies below, a protected name.
 #[must_use]
 pub fn is_protected(path: &NormalPath<'_>) -> bool {
     let (folded, mut before) = (fold(path.as_str()), "");
@@ -44,7 +46,7 @@ pub fn is_protected(path: &NormalPath<'_>) -> bool {
             let prefix = second.strip_suffix('*');
             before == *first && prefix.map_or(name == *second, |prefix| name.starts_with(prefix))
         };
-        let is_name = || name.ends_with(".git") || name.ends_with(".pth") || NAMES.contains(&name);
+        let is_name = || ENDS.iter().any(|end| name.ends_with(end)) || NAMES.contains(&name);
         if (name.contains('.') && is_name()) || (before.contains('.') && PAIRS.iter().any(pair)) {
             return true;
         }

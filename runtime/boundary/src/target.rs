@@ -94,19 +94,21 @@ impl<'s> Targets<'s> {
 }
 
 fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Target<'s>, Refusal> {
-    let text = match value {
-        Argument::Text(text) => match (ty, NormalPath::plain(text.raw())) {
-            (Type::Path, Some(path)) => return Ok(Target::Path(path)),
-            _ => text.decode(),
-        },
-        Argument::Held(number) => {
+    if let (Argument::Text(text), Type::Path) = (value, ty)
+        && let Some(path) = NormalPath::plain(text.raw())
+    {
+        return Ok(Target::Path(path));
+    }
+    let text = match (value, ty) {
+        (Argument::Text(text), _) => text.decode(),
+        (Argument::Held(number), _) => {
             let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
             // One byte over the limit is enough to see that it is over.
             let bytes = held.bytes.get(..=limits::TEXT).unwrap_or(held.bytes);
             let text = str::from_utf8(bytes).map_err(|_| Refusal::BadName)?;
             Cow::Owned(text.into())
         }
-        Argument::Uint(port) => return Ok(Target::Port(port)),
+        (Argument::Uint(port), _) => return Ok(Target::Port(port)),
         _ => return Err(Refusal::Malformed),
     };
     if ty == Type::Path {
