@@ -169,18 +169,26 @@ impl<'s> Verdict<'s> {
         }
     }
 
-    /// Finds what the call is about. What justifies it is the join of the task's mark
-    /// and the label of every held value that it names.
-    fn find(&mut self, facts: &impl Facts) {
-        match &self.sentence {
-            Err(refusal) => self.judged = Finding::Refused(*refusal),
-            Ok(Sentence { call, .. }) => {
-                for value in call.held().filter_map(|number| facts.held(number)) {
-                    self.justification = self.justification.join(value.label);
-                }
-                self.targets.fill(call, facts);
+    /// What the gates are to look at, if it is a sentence. What justifies that is the
+    /// join of the task's mark and the label of every held value that it names.
+    fn case<'a, F: Facts>(
+        &'a mut self,
+        request: &'a Request<'a, 's>,
+        facts: &'a F,
+    ) -> Option<Case<'a, 's, F>> {
+        let Sentence { call, uses } = match &self.sentence {
+            Ok(sentence) => sentence,
+            Err(refusal) => {
+                self.judged = Finding::Refused(*refusal);
+                return None;
             }
+        };
+        for value in call.held().filter_map(|number| facts.held(number)) {
+            self.justification = self.justification.join(value.label);
         }
+        self.targets.fill(call, facts);
+        let (targets, justification) = (&self.targets, &self.justification);
+        Some(Case { call, uses: *uses, targets, justification, request, facts })
     }
 
     /// Has all four gates speak, with the human's yes to this very sentence for a reason.
@@ -190,8 +198,7 @@ impl<'s> Verdict<'s> {
         facts: &impl Facts,
         yes: Option<&Answer<'_>>,
     ) {
-        self.find(facts);
-        let Some(case) = Case::new(self, request, facts) else { return };
+        let Some(case) = self.case(request, facts) else { return };
         let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
         (self.cause, self.judged) = match passed {
             Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, Finding::Passed(passed)),
@@ -314,11 +321,9 @@ pub struct Findings {
 /// Examines one sentence without deciding it.
 pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Findings {
     let mut verdict = Verdict::new(&request, raw);
-    verdict.find(facts);
-    let justification = verdict.justification;
-    let Some(case) = Case::new(&verdict, &request, facts) else {
+    let Some(case) = verdict.case(&request, facts) else {
         let gates = [verdict.refusal().map(Err), None, None, None];
-        return Findings { justification, gates, warrant: None };
+        return Findings { justification: verdict.justification, gates, warrant: None };
     };
     let label = match case.cover() {
         Ok(Cover::Covered(warrant)) => Ok(warrant),
@@ -327,7 +332,7 @@ pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Find
     };
     let results = [Ok(()), case.granted(), label.map(drop), case.located().map(drop)];
     let warrant = label.ok().flatten();
-    Findings { justification, gates: results.map(Some), warrant }
+    Findings { justification: verdict.justification, gates: results.map(Some), warrant }
 }
 
 /// A sentence before the gates: what it asks for, who asks, and what the kernel knows.
@@ -410,13 +415,7 @@ fn scope<'s, F: Facts>(
     (cover, case.located().map(|terms| InScope { scope, terms, room, expects: None }))
 }
 
-impl<'a, 's, F: Facts> Case<'a, 's, F> {
-    fn new(verdict: &'a Verdict<'s>, request: &'a Request<'a, 's>, facts: &'a F) -> Option<Self> {
-        let Verdict { sentence, targets, justification, .. } = verdict;
-        let Sentence { call, uses } = sentence.as_ref().ok()?;
-        Some(Self { call, uses: *uses, targets, justification, request, facts })
-    }
-
+impl<'s, F: Facts> Case<'_, 's, F> {
     fn granted(&self) -> Result<(), Refusal> {
         let Request { table, calls_left, .. } = self.request;
         if !table.grants(self.call.primitive) {
