@@ -147,7 +147,6 @@ pub struct Row {
 }
 
 /// What a grant must give for a path that a call names.
-#[must_use]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights(u8);
 
@@ -164,6 +163,7 @@ impl Rights {
     pub const DELETE: Self = Self(8);
 
     /// Both together.
+    #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

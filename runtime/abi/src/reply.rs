@@ -31,7 +31,6 @@ crate::numbered! {
 crate::numbered! {
     /// Who wrote the bytes, and so how far a mark has risen that has seen them.
     /// There is no order on the type: use [`Mark::join`].
-    #[must_use]
     pub enum Mark: u8 {
         /// The kernel alone.
         System = 0,
@@ -44,6 +43,7 @@ crate::numbered! {
 
 impl Mark {
     /// The less trustworthy of the two.
+    #[must_use]
     pub const fn join(self, other: Self) -> Self {
         match (self, other) {
             (Self::Ingested, _) | (_, Self::Ingested) => Self::Ingested,

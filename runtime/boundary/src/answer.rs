@@ -43,6 +43,7 @@ pub struct State(pub [u8; 32]);
 
 impl<'s> Question<'s> {
     /// The refusal, where nobody said yes.
+    #[must_use]
     pub fn declined(mut self) -> Verdict<'s> {
         self.refused.decline();
         self.refused

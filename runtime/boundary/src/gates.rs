@@ -98,7 +98,6 @@ pub struct Reply<'a> {
 }
 
 /// What `decide` came to.
-#[must_use]
 #[derive(Debug)]
 pub enum Decided<'s> {
     /// The answer, closed until it is recorded.
@@ -109,6 +108,7 @@ pub enum Decided<'s> {
 
 impl<'s> Decided<'s> {
     /// The answer where no human can be asked: a question is refused.
+    #[must_use]
     pub fn unasked(self) -> Verdict<'s> {
         match self {
             Self::Final(verdict) | Self::Ask(Question { refused: verdict }) => verdict,
@@ -124,7 +124,6 @@ impl<'s> Decided<'s> {
 /// ```
 /// fn open(verdict: synapse_boundary::Verdict<'_>) { let _ = verdict.primitive(); }
 /// ```
-#[must_use]
 #[derive(Debug)]
 pub struct Verdict<'s> {
     pub(crate) raw: &'s [u8],

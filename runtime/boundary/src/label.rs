@@ -14,7 +14,6 @@ use synapse_abi::limits::ORIGINS;
 pub use synapse_abi::reply::Mark as Integrity;
 
 /// A set of up to 64 compartments; bit numbers are the grant's.
-#[must_use]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Secrecy(u64);
 
@@ -44,16 +43,19 @@ impl Secrecy {
     }
 
     /// Both sets together.
+    #[must_use]
     pub const fn join(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// What the other set has not.
+    #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
     /// What both sets have.
+    #[must_use]
     pub const fn meet(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -105,7 +107,6 @@ impl Origin {
 const NOTHING: u64 = u64::MAX;
 
 /// Integrity, secrecy and origin together.
-#[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// Who wrote it.
@@ -127,6 +128,7 @@ impl Label {
     }
 
     /// The least label that is at least both.
+    #[must_use]
     pub fn join(self, other: Self) -> Self {
         Self {
             integrity: self.integrity.join(other.integrity),
