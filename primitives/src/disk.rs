@@ -50,14 +50,15 @@ use crate::{
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
     platform::{
-        Admits, Asker, Connectors, Fetch, Fetched, Journal, Listing, Mode, Shown, Use, Used,
-        Written, by_the_clock,
+        Admits, Asker, Connectors, Detail, Fetch, Fetched, Journal, Listing, Mode, Shown, Use,
+        Used, Written, by_the_clock,
     },
     rest::{Creator, Index},
     state::Standing,
 };
 
 use keep::Keep;
+use open::Missing;
 pub use undo::{Resolve, Undone};
 
 /// Where shown bytes go: the board's console, with its one renderer.
@@ -434,6 +435,15 @@ impl Platform for Disk {
             Some(connectors) => connectors.tool(call).await,
             None => Used::UNSUPPORTED,
         }
+    }
+
+    async fn detail(&self, path: &str) -> Result<Detail, Fault> {
+        let Place::Inside(mount, rest) = self.table.place(path)? else {
+            return Ok(Detail::default());
+        };
+        let parent = self.parent(self.held(mount)?, rest, Missing::Refuse)?;
+        let found = self.look(parent.dir.as_fd(), parent.name)?.ok_or(Fault::NotFound)?;
+        found.detail(parent.dir.as_fd(), parent.name)
     }
 
     async fn sleep(&self, ms: u64) {

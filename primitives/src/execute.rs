@@ -155,7 +155,7 @@ impl Shown<'_, '_> {
 }
 
 /// The compartments that patterns of the grant give to a path.
-fn covering(call: &Authorized<'_>, path: &str) -> Secrecy {
+pub(crate) fn covering(call: &Authorized<'_>, path: &str) -> Secrecy {
     match NormalPath::parse(Cow::Borrowed(path)) {
         Ok(path) => call.passed().scope.compartments(&path),
         // No pattern spells it, but one may cover it.
@@ -366,8 +366,8 @@ where
             Err(Fault::Unsupported)
         }
         Primitive::ToolUse | Primitive::ToolCommit => {
-            let reply = tool::call(call, platform, facts, caller, reached).await?;
-            Ok(Done::new(Form::Bytes, reply))
+            let (reply, displaced) = tool::call(call, platform, facts, caller, reached).await;
+            Ok(Done { displaced, ..Done::new(Form::Bytes, reply?) })
         }
     }
 }
@@ -500,7 +500,7 @@ async fn list<P: Platform, F: Facts + Sync>(
 /// What a call may learn of a path below its target: of one that a deny entry
 /// covers, nothing. Another name that no sentence can spell is no secret, so that
 /// a guest can say it was there.
-fn sight(call: &Authorized<'_>, path: &str) -> Sight {
+pub(crate) fn sight(call: &Authorized<'_>, path: &str) -> Sight {
     if call.passed().scope.denies(path) {
         return Sight::Hidden;
     }
@@ -559,7 +559,7 @@ fn journal(call: &Authorized<'_>, caller: Caller<'_>) -> Journal {
         owner: owner(call),
     };
     let (record, room, expects) = (call.record(), call.passed().room, call.expects());
-    Journal { record, room, expects, stamp }
+    Journal { record, part: 0, room, expects, stamp }
 }
 
 /// A removal for a reason from outside that neither a warrant nor a human covers rests

@@ -133,6 +133,8 @@ pub struct State {
 pub struct Entry {
     /// The decision record that permitted it.
     pub record: u64,
+    /// Which of that record's changes it is, from 0.
+    pub part: u64,
     /// What it did.
     pub operation: Operation,
     /// The guest path it was done to.
@@ -203,6 +205,7 @@ impl Entry {
     pub fn line(&self) -> String {
         line(&json!({
             "record": self.record,
+            "part": self.part,
             "operation": self.operation.name(),
             "path": self.path,
             "to": self.to,
@@ -282,6 +285,8 @@ fn parse(value: &Value) -> Option<Entry> {
     };
     Some(Entry {
         record: value.get("record")?.as_u64()?,
+        // Until a call could make several changes, none was numbered.
+        part: value.get("part").map_or(Some(0), Value::as_u64)?,
         operation: OPERATIONS.iter().find(|(_, name)| *name == word)?.0,
         path: text("path")?,
         to: text("to"),
@@ -346,6 +351,7 @@ mod tests {
         };
         let move_ = Entry {
             record: 12,
+            part: 0,
             operation: Operation::Move,
             path: "/data/a".to_string(),
             to: Some("/data/é/b".to_string()),
@@ -357,11 +363,12 @@ mod tests {
         };
         let edit = Entry {
             record: 13,
+            part: 2,
             operation: Operation::Edit,
             to: None,
             before: Some(state.clone()),
             after: Some(state),
-            kept: Some("13".to_string()),
+            kept: Some("13.2".to_string()),
             made: vec![],
             stamp: None,
             ..move_.clone()

@@ -46,6 +46,7 @@ pub mod search;
 pub mod state;
 pub mod store;
 mod tool;
+pub mod tree;
 
 pub use execute::{Caller, Done, Executed, execute};
 pub use fetch::most;

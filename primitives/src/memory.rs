@@ -51,7 +51,7 @@ impl fmt::Debug for Memory {
 #[derive(Debug, Default)]
 struct State {
     roots: Vec<Node>,
-    journal: BTreeMap<u64, Body>,
+    journal: BTreeMap<(u64, u64), Body>,
     shown: Vec<u8>,
     asked: Vec<(Vec<u8>, Asker)>,
     answers: VecDeque<Result<Vec<u8>, Fault>>,
@@ -135,10 +135,10 @@ impl Memory {
         Ok(())
     }
 
-    /// The bytes of the file that the journal holds for a record.
+    /// The bytes of the file that the journal holds for a record's first change.
     #[must_use]
     pub fn journaled(&self, record: u64) -> Option<Vec<u8>> {
-        match self.state.lock().journal.get(&record)? {
+        match self.state.lock().journal.get(&(record, 0))? {
             Body::File(bytes) => Some(bytes.clone()),
             Body::Directory(_) => None,
         }
@@ -250,7 +250,7 @@ impl Memory {
         names.insert(name.to_owned(), node);
         let kept = displaced.as_ref().map_or(0, |old| count(old.len()));
         if let Some(old) = displaced {
-            state.journal.insert(journal.record, Body::File(old));
+            state.journal.insert((journal.record, journal.part), Body::File(old));
         }
         state.made(mount, (path, rest), &free, &journal.stamp);
         let how = match (created, mode) {
@@ -292,7 +292,7 @@ impl Memory {
         let kept = core::mem::replace(bytes, whole);
         (node.modified_ms, node.number, node.change) = (now_ms, number, number);
         let after = node.seen();
-        state.journal.insert(journal.record, Body::File(kept));
+        state.journal.insert((journal.record, journal.part), Body::File(kept));
         let before = state.wrote(path, (Some(before), after), How::Keep, &journal.stamp);
         Ok(Written { created: false, displaced, length, before })
     }
@@ -379,7 +379,7 @@ impl Memory {
         }
         let (names, name) = state.parents(mount, rest)?;
         let node = names.remove(name).ok_or(Fault::NotFound)?;
-        state.journal.insert(journal.record, node.body);
+        state.journal.insert((journal.record, journal.part), node.body);
         state.rest.removed(path, &journal.stamp.rest);
         Ok(displaced)
     }

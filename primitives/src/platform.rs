@@ -31,6 +31,7 @@ use crate::{
     Fault,
     rest::{Creator, Names, Rest, Stamp},
     state::Standing,
+    tree::Tree,
 };
 
 /// The number of entries one move or removal may touch.
@@ -203,6 +204,15 @@ pub trait Platform: Send + Sync {
         async { Used::UNSUPPORTED }
     }
 
+    /// What stands under a path besides what a list says of it; the default is a board
+    /// that knows of no more.
+    ///
+    /// # Errors
+    /// Those of every path.
+    fn detail(&self, _path: &str) -> impl Future<Output = Result<Detail, Fault>> + Send {
+        async { Ok(Detail::default()) }
+    }
+
     /// Waits for so many milliseconds. The default asks the clock each time that it
     /// is polled, and has itself polled again.
     fn sleep(&self, ms: u64) -> impl Future<Output = ()> + Send {
@@ -254,6 +264,8 @@ pub enum Mode {
 pub struct Journal {
     /// The record the entry is named by.
     pub record: u64,
+    /// Which of that record's changes this is, from 0.
+    pub part: u64,
     /// The bytes that still fit.
     pub room: u64,
     /// What must stand under the call's first path still, or it is `Changed`.
@@ -336,6 +348,8 @@ pub struct Use<'a> {
     pub carries: &'a Names,
     /// Bytes that the answer may have.
     pub most: usize,
+    /// The files that the call may reach, for a connector that works on files.
+    pub tree: &'a dyn Tree,
 }
 
 /// What a connector came to.
@@ -406,6 +420,15 @@ pub struct Entry {
     pub modified_ms: u64,
     /// What its name and the rest of this carry.
     pub rest: Rest,
+}
+
+/// What a list does not say of an entry.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// Whether its owner may start it as a program.
+    pub executable: bool,
+    /// Where a link leads to, as it is written there.
+    pub link: Option<String>,
 }
 
 /// What an entry is.

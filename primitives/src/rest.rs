@@ -173,6 +173,11 @@ pub struct Creator {
     pub task: u64,
 }
 
+impl Creator {
+    /// Who made what no task made by itself: it is nobody's own creation.
+    pub const NOBODY: Self = Self { run: [0; 32], task: u64::MAX };
+}
+
 /// What a change leaves on what it writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {

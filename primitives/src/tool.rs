@@ -19,22 +19,29 @@ use crate::execute::{Caller, escape, value};
 use crate::fetch::{Reached, most};
 use crate::platform::{Platform, Use, WHOLE_BYTES};
 use crate::rest::Names;
+use crate::tree::Work;
 
-/// Has a connector do what a call says: its answer, as the board gives it.
+/// Has a connector do what a call says: its answer, as the board gives it, and the bytes
+/// that the journal took.
 pub(crate) async fn call<P: Platform>(
     call: &Authorized<'_>,
     platform: &P,
     facts: &impl Facts,
     caller: Caller<'_>,
     reached: &Reached,
-) -> Result<Vec<u8>, Fault> {
-    let Some(Target::Name(tool)) = call.target(0) else { return Err(Fault::NotFound) };
-    let arguments = resolved(call.call().span(1), facts)?;
+) -> (Result<Vec<u8>, Fault>, u64) {
+    let Some(Target::Name(tool)) = call.target(0) else { return (Err(Fault::NotFound), 0) };
+    let arguments = match resolved(call.call().span(1), facts) {
+        Ok(arguments) => arguments,
+        Err(fault) => return (Err(fault), 0),
+    };
     let carries = Names::of(call.justification().secrecy, caller.compartments);
     let most = most(call.call());
-    let used = platform.tool(Use { tool, arguments: &arguments, carries: &carries, most }).await;
+    let work = Work::new(call, platform, caller, reached);
+    let arguments = &arguments;
+    let used = platform.tool(Use { tool, arguments, carries: &carries, most, tree: &work }).await;
     reached.add(used.carried.bits(caller.compartments, call.passed().scope.named()));
-    used.reply
+    (used.reply, work.displaced())
 }
 
 /// Arguments with every held value in its place, as a string.

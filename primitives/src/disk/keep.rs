@@ -7,7 +7,8 @@
 //!
 //! # Invariants
 //! - An entry is on the disk before its change begins.
-//! - A kept thing has its record's number for a name, and no record has two.
+//! - A kept thing has the number of its record and of that record's change for a name,
+//!   and no change has two.
 //!
 //! # Not here
 //! What is displaced, and when (`replace`, `tree`). The format (`journal`).
@@ -150,10 +151,11 @@ impl Keep {
 
 impl Drawer {
     /// What an entry calls the thing that its record displaced.
-    pub(super) fn kept(&self, record: u64) -> String {
+    pub(super) fn kept(&self, record: u64, part: u64) -> String {
+        let kept = kept_name(record, part);
         match &self.inside {
-            Some(name) => format!("/{name}/{record}"),
-            None => record.to_string(),
+            Some(name) => format!("/{name}/{kept}"),
+            None => kept,
         }
     }
 
@@ -163,6 +165,11 @@ impl Drawer {
             let _kept = unlinkat(&held.dir, name.as_str(), AtFlags::REMOVEDIR);
         }
     }
+}
+
+/// What a record's change has its displaced thing called.
+pub(super) fn kept_name(record: u64, part: u64) -> String {
+    if part == 0 { record.to_string() } else { format!("{record}.{part}") }
 }
 
 /// What stands under a name, as the journal says it.
@@ -180,7 +187,7 @@ pub(super) fn state(found: &Found, content: Option<&[u8]>) -> State {
 pub(super) fn full(fault: Fault) -> Fault {
     match fault {
         Fault::NoSpace | Fault::TooLarge | Fault::CrossDevice => Fault::JournalFull,
-        // A record has one entry: a second is the journal's fault, not the file's.
+        // A change has one entry: a second is the journal's fault, not the file's.
         Fault::Exists => Fault::Io,
         fault => fault,
     }

@@ -22,7 +22,7 @@ use rustix::{
     buffer::spare_capacity,
     fs::{
         AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, fsync, mkdirat, openat2,
-        statat, unlinkat,
+        readlinkat, statat, unlinkat,
     },
     io::{Errno, pread, retry_on_intr},
     path::Arg,
@@ -32,7 +32,7 @@ use super::{Disk, Held, Identity};
 use crate::{
     Fault,
     mounts::split_last,
-    platform::{Entry, Kind, Shown},
+    platform::{Detail, Entry, Kind, Shown},
     rest::Rest,
 };
 
@@ -230,6 +230,17 @@ impl Found {
             0.. => seconds.saturating_mul(1000).saturating_add(self.stat.st_mtime_nsec / 1_000_000),
         };
         Entry { name, kind: self.kind, size, modified_ms, rest }
+    }
+
+    /// What a list does not say of it; a link that leads nowhere that is text leads
+    /// nowhere.
+    pub(super) fn detail(&self, dir: BorrowedFd<'_>, name: &str) -> Result<Detail, Fault> {
+        let executable = self.kind == Kind::File && self.stat.st_mode & 0o100 != 0;
+        let link = match self.kind {
+            Kind::Link => readlinkat(dir, name, Vec::new()).map_err(fault)?.into_string().ok(),
+            Kind::File | Kind::Directory | Kind::Other => None,
+        };
+        Ok(Detail { executable, link })
     }
 }
 

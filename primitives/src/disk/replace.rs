@@ -18,12 +18,7 @@
 //! # Not here
 //! How much room the journal has (the kernel), and undo.
 
-use alloc::{
-    borrow::ToOwned,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use core::cmp::Ordering;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -39,7 +34,7 @@ use rustix::{
 
 use super::{
     Disk, Held, Identity,
-    keep::{PRIVATE, full, state, unique},
+    keep::{PRIVATE, full, kept_name, state, unique},
     open::{
         Found, Missing, Parent, exclusive, fault, look, missing, position, read, readable, stat,
         sync,
@@ -127,9 +122,9 @@ impl Disk {
         let how = if operation == Operation::Edit { How::Keep } else { How::Replace };
         let mut labelling = self.labelling(change, Some(&found), how);
         let mut kept = || {
-            let name = change.journal.record.to_string();
+            let name = kept_name(change.journal.record, change.journal.part);
             let mut new = Fresh::named(drawer.dir.as_fd(), name, PRIVATE).map_err(|fault| {
-                // A record has one entry: a second is the journal's fault, not the file's.
+                // A change has one entry: a second is the journal's fault, not the file's.
                 if fault == Fault::Exists { Fault::Io } else { fault }
             })?;
             put_all(&new.file, content, 0)?;
@@ -139,7 +134,7 @@ impl Disk {
             let entry = Entry {
                 before: Some(state(&found, None)),
                 after: Some(state(&written, Some(content))),
-                kept: Some(drawer.kept(change.journal.record)),
+                kept: Some(drawer.kept(change.journal.record, change.journal.part)),
                 ..change.entry(operation)
             };
             keep.enter(&entry)?;
@@ -256,6 +251,7 @@ impl Change<'_> {
     pub(super) fn entry(&self, operation: Operation) -> Entry {
         Entry {
             record: self.journal.record,
+            part: self.journal.part,
             operation,
             path: self.path.to_owned(),
             to: None,

@@ -14,12 +14,7 @@
 //! # Not here
 //! Which descendants are admitted (gate 4 answers through the caller).
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use core::{cell::RefCell, str};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -27,7 +22,7 @@ use rustix::fs::{Dir, RenameFlags, renameat_with};
 
 use super::{
     Disk, Identity,
-    keep::{full, state},
+    keep::{full, kept_name, state},
     open::{Found, Missing, fault, look, look_within, stat, within},
     replace::{Change, settled},
 };
@@ -154,10 +149,10 @@ impl Disk {
         let displaced = || {
             keep.enter(&Entry {
                 before: Some(state(&found, None)),
-                kept: Some(drawer.kept(journal.record)),
+                kept: Some(drawer.kept(journal.record, journal.part)),
                 ..change.entry(Operation::Delete)
             })?;
-            let (kept, free) = (journal.record.to_string(), RenameFlags::NOREPLACE);
+            let (kept, free) = (kept_name(journal.record, journal.part), RenameFlags::NOREPLACE);
             let moved = renameat_with(dir, parent.name, &drawer.dir, kept.as_str(), free);
             moved.map_err(|errno| full(fault(errno)))?;
             let now = look_within(drawer.dir.as_fd(), &kept)?.ok_or(Fault::Changed)?;

@@ -32,7 +32,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     Disk, Held,
-    keep::{Keep, PRIVATE, unique},
+    keep::{Keep, PRIVATE, kept_name, unique},
     open::{Found, Missing, Parent, fault, look, read, sync, within},
     replace::{Fresh, copy, keep_attributes, length, settled},
 };
@@ -257,7 +257,7 @@ impl<'u> Undo<'u> {
             Resolve::Undo => Missing::Make,
         };
         match self.keep.drawer(self.held, missing) {
-            Ok(drawer) => Ok(Some((drawer.dir, self.entry.record.to_string()))),
+            Ok(drawer) => Ok(Some((drawer.dir, kept_name(self.entry.record, self.entry.part)))),
             Err(Fault::NotFound) => Ok(None),
             Err(fault) => Err(fault),
         }

@@ -131,7 +131,7 @@ pub(crate) fn usual() -> Journal {
 
 /// A change that a human asked for, in a task that has read nothing.
 pub(crate) fn journal(record: u64, room: u64) -> Journal {
-    Journal { record, room, expects: None, stamp: stamp(1, Integrity::User, &[]) }
+    Journal { record, part: 0, room, expects: None, stamp: stamp(1, Integrity::User, &[]) }
 }
 
 /// What a task leaves that has read this.

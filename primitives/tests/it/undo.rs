@@ -15,7 +15,7 @@ use synapse_primitives::{
     disk::{Disk, Resolve, Undone},
     journal::{self, Entry},
     mounts::Access,
-    platform::Mode,
+    platform::{Journal, Mode},
     rest::Names,
 };
 use tempfile::TempDir;
@@ -326,4 +326,27 @@ fn i16_a_run_killed_anywhere_and_an_undo_killed_anywhere_lose_nothing() {
     }
     println!("{runs_killed} runs and {undos_killed} undos killed, {changes} changes undone");
     assert!(runs_killed > 100 && undos_killed > 100, "{runs_killed} {undos_killed}");
+}
+
+#[test]
+fn i16_one_record_of_many_changes_is_undone_as_a_whole() {
+    let stage = Stage::quick();
+    for (name, text) in [("a", "one"), ("b", "two"), ("c", "three"), ("d/e", "four")] {
+        fs::create_dir_all(stage.data("d")).unwrap();
+        fs::write(stage.data(name), text).unwrap();
+    }
+    let before = tree(&stage.data(""));
+    let part = |part| Journal { part, ..room(7, 100) };
+    for (place, name) in (0..).zip(["a", "b", "new/x", "new/y"]) {
+        let path = format!("/data/{name}");
+        now(stage.disk.write(&path, b"changed", Mode::Replace, part(place))).unwrap();
+    }
+    for (place, name) in (4..).zip(["c", "d/e"]) {
+        now(stage.disk.remove(&format!("/data/{name}"), part(place), &|_| true)).unwrap();
+    }
+    assert_ne!(tree(&stage.data("")), before);
+    let over = Over::of(stage.scratch());
+    assert!(over.journal.entries.iter().all(|entry| entry.record == 7));
+    assert!(over.undo().iter().all(|(_, undone)| *undone == Ok(Undone::Restored)));
+    assert_eq!(tree(&stage.data("")), before);
 }

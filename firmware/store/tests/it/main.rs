@@ -67,7 +67,7 @@ fn creator(run: u64) -> Creator {
 }
 
 fn journal(run: u64, record: u64) -> Journal {
-    Journal { record, room: 100_000, expects: None, stamp: stamp(run, record) }
+    Journal { record, part: 0, room: 100_000, expects: None, stamp: stamp(run, record) }
 }
 
 /// What a move takes along; nothing of what is called so may go.

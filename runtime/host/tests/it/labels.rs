@@ -44,7 +44,7 @@ fn journal(record: u64) -> Journal {
         carried: Names::NONE,
         owner: Owner::Anyone,
     };
-    Journal { record, room: 1 << 20, expects: None, stamp }
+    Journal { record, part: 0, room: 1 << 20, expects: None, stamp }
 }
 
 /// The disk of a run with this name.
