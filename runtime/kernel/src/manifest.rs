@@ -9,7 +9,7 @@
 //! - A digest of the file's bytes pins it: who approved one approved no other.
 //!
 //! # Reading order
-//! `keys` (what may stand where), `read` (what it means). Its form is checked as a
+//! `keys` (what may stand where), `read` (what it means), `lines` (of what is run). Its form is checked as a
 //! grant's (`grant::shape`).
 //!
 //! # Not here
@@ -17,6 +17,7 @@
 //! boundary); joining it with a grant's entries (`grant::tools`).
 
 mod keys;
+pub mod lines;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,8 @@ pub struct Start {
     pub command: Vec<String>,
     /// Its address; empty for a program.
     pub url: String,
+    /// Whether there is no server, and each verb is a line that is run.
+    pub lines: bool,
     /// Variables that the program inherits.
     pub environment: Vec<String>,
     /// What the program may read besides itself.
@@ -73,6 +76,10 @@ pub struct Start {
     pub seconds: u64,
     /// Bytes of one answer.
     pub reply: usize,
+    /// Of lines: variables, with their values.
+    pub set: Vec<(String, String)>,
+    /// Of a line: bytes that it may add to the disk.
+    pub disk: u64,
 }
 
 impl Start {
@@ -98,6 +105,8 @@ pub struct Verb {
     pub free: bool,
     /// The verb that takes it back.
     pub inverse: Option<String>,
+    /// The line that is run, where there is no server: a program and its arguments.
+    pub line: Vec<String>,
     /// Words with which people ask for it.
     pub says: Vec<String>,
     /// Its arguments.
@@ -142,7 +151,25 @@ pub struct Argument {
     /// What a target is, in a word.
     pub ty: String,
     pub(crate) limit: Option<Bound>,
+    /// Of a line: what may stand there.
+    pub form: Option<Form>,
 }
+
+/// What may stand in a place of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Letters, digits and a few signs.
+    Word,
+    /// A whole number.
+    Number,
+    /// A path below the folder, of something that is there.
+    Path,
+    /// One line of text.
+    Text,
+}
+
+/// The argument that names the folder in which a line is run.
+pub const FOLDER: &str = "tree";
 
 /// What an argument is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

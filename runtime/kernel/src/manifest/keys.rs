@@ -39,9 +39,15 @@ pub(crate) static MANIFEST: [Key; 7] = [
     ),
 ];
 
-static START: [Key; 9] = [
+static START: [Key; 12] = [
     key("command", List(&Text), Nothing, "The program, by its absolute path, and its arguments."),
     key("url", Text, Nothing, "Its address, in place of a program."),
+    key(
+        "lines",
+        Flag,
+        Default("false"),
+        "In place of both: there is no server, and each verb is a line that is run.",
+    ),
     key("environment", List(&Text), Nothing, "Variables that it inherits; it has no other."),
     key("read", List(&Text), Nothing, "Absolute paths of what it may read besides its program."),
     key("write", List(&Text), Nothing, "Absolute paths of what it may read and change."),
@@ -49,11 +55,19 @@ static START: [Key; 9] = [
     key("memory", Integer(1 << 24, 1 << 36), Default("1073741824"), "Bytes of its memory."),
     key("seconds", Integer(1, 3600), Default("60"), "How long one call may take."),
     key("reply", Integer(1, 1 << 26), Default("4194304"), "Bytes of one answer."),
+    key(
+        "set",
+        Named(&Text),
+        Nothing,
+        "Of lines: variables with these values. `{cache}` at the beginning of one is a folder \
+         that is kept from call to call.",
+    ),
+    key("disk", Integer(1 << 20, 1 << 40), Default("4294967296"), "Of a line: bytes it may add."),
 ];
 
 const VERB: Shape = Table(&VERBS);
 
-static VERBS: [Key; 9] = [
+static VERBS: [Key; 10] = [
     key("tool", Text, Nothing, "Its name at the server, if that is another."),
     key("about", Text, Needed("about = \"Sends one message.\""), "One line for agents and people."),
     key(
@@ -69,6 +83,13 @@ static VERBS: [Key; 9] = [
         "Of a store: it needs no question where what asks for it is from outside.",
     ),
     key("inverse", Text, Nothing, "The verb that takes it back."),
+    key(
+        "line",
+        List(&Text),
+        Nothing,
+        "The program by its absolute path and its arguments, where there is no server. `{name}` at \
+         the end of one stands for an argument of the verb.",
+    ),
     key("says", List(&Text), Nothing, "Words with which people ask for it."),
     key(
         "arguments",
@@ -92,7 +113,10 @@ pub(super) const EFFECTS: [&str; 9] =
 
 const ARGUMENT: Shape = Table(&ARGUMENTS);
 
-static ARGUMENTS: [Key; 3] = [
+/// The words for what may stand in a line.
+pub(super) const FORMS: [&str; 4] = ["word", "number", "path", "text"];
+
+static ARGUMENTS: [Key; 4] = [
     key(
         "role",
         Word("role", &["target", "parameter", "content"]),
@@ -107,4 +131,10 @@ static ARGUMENTS: [Key; 3] = [
          and `url` are taken from the user's own records alone.",
     ),
     key("limit", LIMIT, Nothing, "What it may be, as in a grant."),
+    key(
+        "form",
+        Word("form", &FORMS),
+        Nothing,
+        "Of a line: a word, a whole number, a path in the folder that is there, or one line of text.",
+    ),
 ];

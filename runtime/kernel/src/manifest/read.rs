@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use synapse_boundary::url::{Host, Scheme, Url};
 
 use super::keys::{EFFECTS, MANIFEST};
-use super::{Argument, Effect, Manifest, Role, Start, Verb};
+use super::{Argument, Effect, Manifest, Role, Start, Verb, lines};
 use crate::grant::notes::{Notes, quoted};
 use crate::grant::shape::{self, Value, flag, get, integer, items, named, text};
 use crate::grant::tools;
@@ -34,6 +34,9 @@ pub(super) fn document(file: &str, notes: &mut Notes) -> Option<Manifest> {
     let description = part("description").map(|value| line(value, notes)).unwrap_or_default();
     let verbs = part("verbs").map_or_else(Vec::new, |value| verbs(value, notes));
     let start = part("start").map(|value| start(value, notes)).unwrap_or_default();
+    if let (Some(start), Some(of)) = (part("start"), part("verbs")) {
+        lines::check(start, of, notes);
+    }
     if notes.mistakes() > 0 {
         return None;
     }
@@ -61,17 +64,21 @@ fn start(value: &Value<'_>, notes: &mut Notes) -> Start {
         environment: list("environment"),
         read: list("read"),
         write: list("write"),
+        lines: flag(get(value, "lines")),
         network: flag(get(value, "network")),
         memory: number("memory", 1 << 30),
         seconds: number("seconds", 60),
         reply: usize::try_from(number("reply", 4 << 20)).unwrap_or(usize::MAX),
+        set: get(value, "set").map_or_else(Vec::new, pairs),
+        disk: number("disk", 4 << 30),
     };
-    if start.command.is_empty() == start.url.is_empty() {
+    let ways = [!start.command.is_empty(), !start.url.is_empty(), start.lines];
+    if ways.into_iter().filter(|way| *way).count() != 1 {
         notes.mistake(
             &value.span(),
             "nobody says how the server is reached",
-            "it is a program or has an address, one of both",
-            "write `command` or `url`",
+            "it is a program, has an address, or is no server but lines, one of these",
+            "write `command`, `url` or `lines = true`",
         );
     }
     if let Some(url) = get(value, "url") {
@@ -163,18 +170,22 @@ fn verb(name: &str, value: &Value<'_>, notes: &mut Notes) -> Verb {
     let word = get(value, "effect").map_or("execute", text);
     let place = EFFECTS.iter().position(|known| *known == word);
     let effect = place.and_then(|place| Effect::ALL.get(place)).copied();
-    let verb = Verb {
+    let mut verb = Verb {
         name: name.to_owned(),
         tool: get(value, "tool").map_or(name, text).to_owned(),
         about: get(value, "about").map(|value| line(value, notes)).unwrap_or_default(),
         effect: effect.unwrap_or(Effect::Execute),
         free: flag(get(value, "free")),
         inverse: get(value, "inverse").map(|value| text(value).to_owned()),
+        line: get(value, "line").map_or_else(Vec::new, texts),
         says: get(value, "says").map_or_else(Vec::new, texts),
         arguments: get(value, "arguments").map_or_else(Vec::new, |value| arguments(value, notes)),
         fields: get(value, "fields").map_or_else(Vec::new, |value| fields(value, notes)),
         own: flag(get(value, "own")),
     };
+    if !verb.line.is_empty() {
+        verb.arguments.push(lines::folder());
+    }
     let reads = matches!(verb.effect, Effect::Read | Effect::Fetch);
     let misplaced = [
         ("free", verb.effect != Effect::Store, "only a store can be free"),
@@ -233,7 +244,8 @@ fn arguments(value: &Value<'_>, notes: &mut Notes) -> Vec<Argument> {
         let ty =
             get(value, "type").map_or_else(|| format!("argument {name}"), |ty| text(ty).into());
         let limit = get(value, "limit").map(|limit| tools::bound(name, limit, notes));
-        arguments.push(Argument { name: name.to_owned(), role, ty, limit });
+        let form = get(value, "form").and_then(|form| lines::form(text(form)));
+        arguments.push(Argument { name: name.to_owned(), role, ty, limit, form });
     }
     arguments
 }
@@ -249,6 +261,10 @@ fn fields(value: &Value<'_>, notes: &mut Notes) -> Vec<(String, String)> {
 
 fn texts(value: &Value<'_>) -> Vec<String> {
     items(value).iter().map(|item| text(item).to_owned()).collect()
+}
+
+fn pairs(value: &Value<'_>) -> Vec<(String, String)> {
+    named(value).into_iter().map(|(_, name, of)| (name.to_owned(), text(of).to_owned())).collect()
 }
 
 fn is_plain(name: &str) -> bool {

@@ -200,3 +200,74 @@ fn what_is_wrong_or_means_harm_is_told_with_its_place() {
         assert!(!all.chars().any(|char| char == '\u{202e}'), "{all:?}");
     }
 }
+
+const LINES: &str = r#"version = 1
+server = "build"
+
+[start]
+lines = true
+environment = ["PATH"]
+read = ["/opt/toolchain"]
+set = { CARGO_TARGET_DIR = "{cache}/target" }
+disk = 1048576
+
+[verbs.test]
+about = "Runs the tests."
+effect = "store"
+free = true
+line = ["/usr/bin/cargo", "test", "--offline", "--test={file}", "--", "{name}"]
+[verbs.test.arguments]
+file = { form = "word", limit = ["a*"] }
+name = { role = "parameter", form = "word" }
+
+[verbs.run]
+about = "Runs it."
+line = ["/usr/bin/cargo", "run"]
+"#;
+
+#[test]
+fn lines_are_read_word_by_word_and_run_in_a_folder() {
+    let manifest = Manifest::check(LINES).unwrap();
+    assert!(manifest.start.is_confined() && manifest.start.lines);
+    assert_eq!(manifest.start.disk, 1 << 20);
+    let set = ("CARGO_TARGET_DIR".to_string(), "{cache}/target".to_string());
+    assert_eq!(manifest.start.set, [set]);
+    let test = manifest.verb("test").unwrap();
+    assert_eq!((test.class(), test.line.len()), (Class::Free, 6));
+    let names: Vec<&str> = test.arguments.iter().map(|argument| &*argument.name).collect();
+    assert_eq!(names, ["file", "name", FOLDER]);
+    assert_eq!(manifest.verb("run").unwrap().class(), Class::Commit, "nobody said what it does");
+    assert_eq!(lines::place("--test={file}"), Ok(("--test=", Some("file"))));
+    assert_eq!(lines::place("--test"), Ok(("--test", None)));
+}
+
+/// One change to the manifest above, and what is said of it.
+const HOSTILE_LINES: [(&str, &str, &str); 17] = [
+    ("lines = true", "lines = true\ncommand = [\"/bin/a\"]", "nobody says how the server is"),
+    ("lines = true", "lines = true\nnetwork = true", "`network` has no use here"),
+    ("lines = true", "lines = true\nwrite = [\"/etc\"]", "`write` has no use here"),
+    ("lines = true", "command = [\"/bin/a\"]", "verb `test` has a line beside a server"),
+    ("lines = true", "command = [\"/bin/a\"]", "`set` has no use here"),
+    ("{ CARGO", "{ \"A=B\" = \"c\", CARGO", "variable `A=B` cannot be set"),
+    ("\"/usr/bin/cargo\", \"test\"", "\"cargo\", \"test\"", "the line begins with `cargo`"),
+    ("\"/usr/bin/cargo\", \"test\"", "\"/bin/{name}\", \"test\"", "begins with `/bin/{name}`"),
+    ("\"/usr/bin/cargo\", \"run\"", "", "the line begins with ``"),
+    ("\"--test={file}\"", "\"{file}x\"", "the word `{file}x` cannot stand in a line"),
+    ("\"--test={file}\"", "\"a\\nb{file}\"", "cannot stand in a line"),
+    ("\"--test={file}\"", "\"{flie}\"", "argument `flie` is unknown"),
+    ("\"--test={file}\", ", "", "argument `file` stands nowhere in the line"),
+    ("file = {", "tree = { form = \"path\" }\nfile = {", "argument `tree` stands nowhere"),
+    ("form = \"word\", limit", "limit", "argument `file` has no form"),
+    ("effect = \"store\"\nfree = true", "effect = \"send\"", "a line is no `send`"),
+    ("line = [\"/usr/bin/cargo\", \"run\"]", "", "verb `run` has no line"),
+];
+
+#[test]
+fn what_is_wrong_with_a_line_is_told_with_its_place() {
+    for (from, to, says) in HOSTILE_LINES {
+        assert!(LINES.contains(from), "{from}");
+        let mistakes = Manifest::check(&LINES.replacen(from, to, 1)).unwrap_err();
+        let all = mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+        assert!(all.contains(says) && all.starts_with("manifest line "), "{to}: {all}");
+    }
+}
