@@ -303,8 +303,8 @@ impl<P: Platform> Tree for Work<'_, '_, P> {
     }
 }
 
-/// Bytes of one part of a file.
-const PART: u64 = 1 << 20;
+/// Bytes of one part of a file: of fewer, it is the last.
+pub const PART: u64 = 1 << 20;
 
 impl Change<'_> {
     /// Whether it is of what a repository keeps its history in.

@@ -126,10 +126,9 @@ pub(crate) struct Confine {
 }
 
 impl Confine {
-    /// Comes back only where a wall could not be raised.
+    /// Comes back only where a wall could not be raised, or a line was run.
     pub(crate) fn run(self) -> ExitCode {
-        let wall = enter(self.arguments.into_iter()) as i32;
-        u8::try_from(wall).map_or(ExitCode::FAILURE, ExitCode::from)
+        ExitCode::from(enter(self.arguments.into_iter()))
     }
 }
 

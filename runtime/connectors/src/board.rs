@@ -25,6 +25,7 @@ use tokio::sync::Mutex;
 use crate::answer;
 use crate::approval::{Approved, replace};
 use crate::confine::Launcher;
+use crate::exec::{Lines, Runner, offers};
 use crate::server::{Server, Trouble};
 
 /// How often a call looks whether it was cancelled.
@@ -48,9 +49,14 @@ struct Connector {
 #[derive(Debug)]
 struct State {
     server: Option<Server>,
-    /// What it was told, for one that can tell nobody else, and where that is kept.
-    told: Option<(PathBuf, Names)>,
+    /// Of one that is no server.
+    lines: Lines,
+    told: Told,
 }
+
+/// What a connector was told, for one that can tell nobody else, and where that is kept.
+#[derive(Debug)]
+struct Told(Option<(PathBuf, Names)>);
 
 /// Why a run cannot have a connector.
 #[derive(Debug)]
@@ -61,6 +67,8 @@ pub enum Unready {
     Trouble(String, Trouble),
     /// It does not offer what was approved.
     Changed(String),
+    /// A program of its lines is not there; in words.
+    Program(String, String),
 }
 
 impl fmt::Display for Unready {
@@ -73,6 +81,7 @@ impl fmt::Display for Unready {
                 path.display()
             ),
             Self::Trouble(server, why) => write!(f, "connector `{server}`: {why}"),
+            Self::Program(server, why) => write!(f, "connector `{server}`: {why}"),
             Self::Changed(server) => write!(
                 f,
                 "connector `{server}` does not offer what was approved; see `synapse tools diff \
@@ -103,8 +112,10 @@ impl Board {
         for Approved { manifest, list } in approved {
             let path = told.join(&manifest.server);
             let names = read(&path)?;
-            let told = manifest.start.is_confined().then_some((path, names));
-            let state = Mutex::new(State { server: None, told });
+            // Beside what each was told, the folders that lines are run in.
+            let lines = Lines::new(&told.with_file_name("copies"));
+            let told = Told(manifest.start.is_confined().then_some((path, names)));
+            let state = Mutex::new(State { server: None, lines, told });
             let server = manifest.server.clone();
             connectors.insert(server, Connector { manifest, list, state });
         }
@@ -117,6 +128,14 @@ impl Board {
     /// The first that cannot be used.
     pub async fn begin(&self) -> Result<(), Unready> {
         for (name, connector) in &self.connectors {
+            if connector.manifest.start.lines {
+                let now = offers(&connector.manifest);
+                let now = now.map_err(|why| Unready::Program(name.clone(), why))?;
+                if now.digest() != connector.list {
+                    return Err(Unready::Changed(name.clone()));
+                }
+                continue;
+            }
             let server = connector.begin(&self.launcher).await;
             let server = server.map_err(|why| Unready::Trouble(name.clone(), why))?;
             let server = server.ok_or_else(|| Unready::Changed(name.clone()))?;
@@ -134,8 +153,11 @@ impl Board {
             return Used { reply: Err(Fault::NotFound), carried: Names::NONE };
         };
         let mut state = connector.state.lock().await;
-        if state.tell(call.carries).is_err() {
-            return Used { reply: Err(Fault::Io), carried: state.carried() };
+        if connector.manifest.start.lines {
+            return connector.run(&mut state, verb, self, call).await;
+        }
+        if state.told.tell(call.carries).is_err() {
+            return Used { reply: Err(Fault::Io), carried: state.told.carried() };
         }
         let ended = async {
             while !self.cancel.load(Ordering::Relaxed) {
@@ -151,7 +173,7 @@ impl Board {
             // Whatever it does now, nobody waits for it.
             state.server = None;
         }
-        Used { reply, carried: state.carried() }
+        Used { reply, carried: state.told.carried() }
     }
 }
 
@@ -188,6 +210,21 @@ impl Connector {
         answer::bytes(&result, !verb.fields.is_empty(), most)
     }
 
+    /// Runs a verb's line. It hears itself of a cancellation, so that it leaves nothing
+    /// that runs, and no change half made.
+    async fn run(&self, state: &mut State, verb: &Verb, board: &Board, call: Use<'_>) -> Used {
+        let State { lines, told, .. } = state;
+        let runner = Runner { launcher: &board.launcher, cancel: &board.cancel };
+        let tell = |shown: &Names| {
+            let mut carries = call.carries.clone();
+            carries.join(shown);
+            told.tell(&carries)?;
+            Ok(told.carried())
+        };
+        let reply = lines.call((&self.manifest, &self.list, verb), runner, call, tell).await;
+        Used { reply, carried: state.told.carried() }
+    }
+
     /// Whether a server that says that its list changed offers what was approved.
     async fn compare(&self, server: &mut Server) -> Result<(), Fault> {
         if !server.has_changed() {
@@ -198,10 +235,10 @@ impl Connector {
     }
 }
 
-impl State {
-    /// Keeps what a sealed server is about to be told.
+impl Told {
+    /// Keeps what a sealed connector is about to be told.
     fn tell(&mut self, carries: &Names) -> std::io::Result<()> {
-        let Some((path, told)) = &mut self.told else { return Ok(()) };
+        let Some((path, told)) = &mut self.0 else { return Ok(()) };
         let mut all = told.clone();
         all.join(carries);
         if all != *told {
@@ -216,7 +253,7 @@ impl State {
     }
 
     fn carried(&self) -> Names {
-        self.told.as_ref().map_or(Names::NONE, |(_, told)| told.clone())
+        self.0.as_ref().map_or(Names::NONE, |(_, told)| told.clone())
     }
 }
 

@@ -28,6 +28,8 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde::{Deserialize, Serialize};
 use synapse_kernel::manifest::Start;
 
+use crate::exec::Stage;
+
 /// How this process is started again: a program, and its arguments that lead to
 /// [`enter`].
 #[derive(Clone, Debug)]
@@ -39,16 +41,19 @@ pub struct Launcher {
 }
 
 /// What a program is let have.
-#[derive(Debug, Serialize, Deserialize)]
-struct Walls {
-    read: Vec<String>,
-    write: Vec<String>,
-    network: bool,
-    memory: u64,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Walls {
+    pub(crate) read: Vec<String>,
+    pub(crate) write: Vec<String>,
+    pub(crate) network: bool,
+    pub(crate) memory: u64,
+    /// Seconds of computing of one process; `None` for one that serves.
+    pub(crate) computing: Option<u64>,
 }
 
 /// A wall that could not be raised, by the status that the process ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Wall {
     /// The walls that were asked for cannot be read.
     Request = 120,
@@ -80,7 +85,7 @@ impl Wall {
     /// The wall that a process ended by.
     #[must_use]
     pub fn of(status: i32) -> Option<Self> {
-        Self::ALL.into_iter().find(|wall| *wall as i32 == status)
+        Self::ALL.into_iter().find(|wall| i32::from(*wall as u8) == status)
     }
 }
 
@@ -110,6 +115,7 @@ pub fn start(start: &Start, launcher: &Launcher) -> io::Result<Child> {
         write: start.write.clone(),
         network: start.network,
         memory: start.memory,
+        computing: None,
     };
     let inherited = start.environment.iter();
     let environment = inherited.filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -128,10 +134,15 @@ pub fn start(start: &Start, launcher: &Launcher) -> io::Result<Child> {
 }
 
 /// Raises the walls around this process and becomes the program: the first argument
-/// says which walls, the rest is the command. Comes back only where that failed.
-pub fn enter(arguments: impl Iterator<Item = String>) -> Wall {
+/// says which walls, the rest is the command. Comes back only where that failed, or
+/// what ran a line is done, with the status to end with.
+pub fn enter(arguments: impl Iterator<Item = String>) -> u8 {
+    let mut arguments = arguments.peekable();
+    if let Some(stage) = arguments.peek().and_then(|word| Stage::of(word)) {
+        return stage.enter(arguments.skip(1));
+    }
     match raise(arguments) {
-        Err(wall) => wall,
+        Err(wall) => wall as u8,
         Ok(never) => match never {},
     }
 }
@@ -150,7 +161,7 @@ fn raise(mut arguments: impl Iterator<Item = String>) -> Result<Infallible, Wall
 }
 
 /// Closes all but input, output and errors.
-fn close_descriptors() -> io::Result<()> {
+pub(crate) fn close_descriptors() -> io::Result<()> {
     let mut open: Vec<i32> = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fd")? {
         open.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
@@ -162,7 +173,7 @@ fn close_descriptors() -> io::Result<()> {
     Ok(())
 }
 
-fn limit(walls: &Walls) -> rustix::io::Result<()> {
+pub(crate) fn limit(walls: &Walls) -> rustix::io::Result<()> {
     let limits = [
         (Resource::Core, 0),
         (Resource::Data, walls.memory),
@@ -170,7 +181,8 @@ fn limit(walls: &Walls) -> rustix::io::Result<()> {
         (Resource::Nproc, 4096),
         (Resource::Fsize, 1 << 32),
     ];
-    for (resource, most) in limits {
+    let computing = walls.computing.map(|seconds| (Resource::Cpu, seconds));
+    for (resource, most) in limits.into_iter().chain(computing) {
         let now = rustix::process::getrlimit(resource);
         let most = now.maximum.map_or(most, |maximum| maximum.min(most));
         let both = Rlimit { current: Some(most), maximum: Some(most) };
@@ -189,11 +201,13 @@ const SYSTEM: [&str; 10] = [
 const NETWORK: [&str; 4] =
     ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/gai.conf"];
 
-fn close_files(walls: &Walls, program: &Path) -> Result<(), Wall> {
+pub(crate) fn close_files(walls: &Walls, program: &Path) -> Result<(), Wall> {
     for folder in walls.read.iter().chain(&walls.write) {
         PathFd::new(folder).map_err(|_| Wall::Folder)?;
     }
     let (read, all) = (AccessFs::from_read(ABI::V4), AccessFs::from_all(ABI::V4));
+    // Whoever may make a device may open the one that it names.
+    let change = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     let own = walls.read.iter().map(Path::new).chain([program]);
     let network = NETWORK.iter().filter(|_| walls.network).map(Path::new);
     let readable: Vec<&Path> = SYSTEM.iter().map(Path::new).chain(network).chain(own).collect();
@@ -210,7 +224,7 @@ fn close_files(walls: &Walls, program: &Path) -> Result<(), Wall> {
             .scope(Scope::from_all(ABI::V6))?
             .create()?
             .add_rules(path_beneath_rules(&readable, read))?
-            .add_rules(path_beneath_rules(writable, all))?
+            .add_rules(path_beneath_rules(writable, change))?
             .restrict_self()
     };
     match raise() {
@@ -260,7 +274,7 @@ const DENIED: [libc::c_long; 34] = [
 /// The same calls by the numbers of the x32 interface.
 const X32: libc::c_long = 0x4000_0000;
 
-fn filter(network: bool) -> Result<(), seccompiler::Error> {
+pub(crate) fn filter(network: bool) -> Result<(), seccompiler::Error> {
     let sockets = (!network).then_some(libc::SYS_socket);
     let denied = DENIED.into_iter().chain(sockets).flat_map(|call| [call, call | X32]);
     let rules: BTreeMap<i64, _> = denied.map(|call| (call, Vec::new())).collect();

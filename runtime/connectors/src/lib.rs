@@ -11,7 +11,8 @@
 //!
 //! # Reading order
 //! `confine` (the walls), `server` (one that runs), `list` (what it offers), `approval`
-//! (what a human said), `answer` (its bytes), `board` (a run's connectors), `import`.
+//! (what a human said), `answer` (its bytes), `exec` (lines in place of a server), `board`
+//! (a run's connectors), `import`.
 //!
 //! # Trust
 //! The board calls it for authorized calls alone; it trusts the kernel's manifests and
@@ -24,6 +25,7 @@ pub mod answer;
 pub mod approval;
 pub mod board;
 pub mod confine;
+pub mod exec;
 pub mod import;
 pub mod list;
 pub mod server;

@@ -169,7 +169,7 @@ fn plain(tool: &str, taken: &[String]) -> String {
 }
 
 /// A TOML string.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for char in text.chars() {
         match char {

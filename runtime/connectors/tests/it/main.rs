@@ -17,6 +17,7 @@ use synapse_connectors::server::{Server, Trouble};
 use synapse_kernel::manifest::Manifest;
 use synapse_primitives::platform::{Connectors, Use, Used};
 use synapse_primitives::rest::Names;
+use synapse_primitives::tree::NoTree;
 use tempfile::TempDir;
 
 struct World {
@@ -97,7 +98,7 @@ fn block<T>(future: impl Future<Output = T>) -> T {
 async fn call(board: &Board, tool: &str, arguments: &str) -> Used {
     let mut carries = Names::NONE;
     carries.add("payroll");
-    board.tool(Use { tool, arguments, carries: &carries, most: 1 << 20 }).await
+    board.tool(Use { tool, arguments, carries: &carries, most: 1 << 20, tree: &NoTree }).await
 }
 
 fn text(used: Used) -> Result<String, Fault> {
@@ -127,7 +128,8 @@ fn an_honest_server_answers_and_a_sealed_one_carries_what_it_was_told() {
     // Another run knows it too.
     let board = world.board("honest");
     let nothing = Names::NONE;
-    let call = Use { tool: "test/list", arguments: "{}", carries: &nothing, most: 1 << 20 };
+    let call =
+        Use { tool: "test/list", arguments: "{}", carries: &nothing, most: 1 << 20, tree: &NoTree };
     let carried = block(board.tool(call)).carried;
     assert!(carried.iter().eq(["payroll"]), "{carried:?}");
 }

@@ -1,0 +1,142 @@
+//! A repository in the folder of a line: what of it is copied, and by which rules
+//!
+//! A repository says which programs git starts: hooks, filters, pagers, editors, monitors.
+//! None of that is copied. Git in a copy knows the history and nothing else.
+//!
+//! # Invariants
+//! - No configuration and no hook of a repository is ever read by a program in a copy.
+//! - The history of a repository is changed by the lines that ship, as they ship.
+//!
+//! # Not here
+//! Which names are the history (`synapse_primitives::tree`).
+
+use std::ffi::OsString;
+
+/// The lines that may change a repository's history, after the program.
+const SHIPPED: [&[&str]; 2] =
+    [&["add", "--all", "--", "{path}"], &["commit", "--no-verify", "--message={message}"]];
+
+/// What is copied of a repository's own folder.
+const COPIED: [&str; 13] = [
+    "objects", "refs", "logs", "info", "HEAD", "index", "packed-refs", "shallow", "ORIG_HEAD",
+    "MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "COMMIT_EDITMSG",
+];
+
+/// The folder of a repository.
+pub(super) const FOLDER: &str = ".git";
+
+/// Whether a line ships, and is as it ships.
+pub(super) fn is_shipped(line: &[String]) -> bool {
+    let Some((program, words)) = line.split_first() else { return false };
+    let is_git = program.rsplit('/').next() == Some("git");
+    is_git && SHIPPED.iter().any(|shipped| words.iter().eq(shipped.iter()))
+}
+
+/// Whether a path of a folder is copied, as far as repositories go.
+pub(super) fn is_copied(path: &str) -> bool {
+    let mut parts = path.split('/');
+    let own = parts.next().is_some_and(|first| first == FOLDER);
+    let sound = !own || parts.next().is_none_or(|second| COPIED.contains(&second));
+    let inner = |part: &str| part.eq_ignore_ascii_case(FOLDER);
+    sound && !path.split('/').skip(usize::from(own)).any(inner)
+}
+
+/// The configuration that a copy has in place of the repository's.
+pub(super) fn configuration(found: &str) -> String {
+    let value = |section: &str, key: &str| {
+        let (mut inside, mut last) = (false, None);
+        for line in found.lines().map(str::trim) {
+            if let Some(name) = line.strip_prefix('[') {
+                inside = name.trim_end_matches(']').trim().eq_ignore_ascii_case(section);
+            } else if let Some((name, value)) = line.split_once('=').filter(|_| inside)
+                && name.trim().eq_ignore_ascii_case(key)
+            {
+                last = Some(value.trim());
+            }
+        }
+        last
+    };
+    let version = value("core", "repositoryformatversion").filter(|version| *version == "1");
+    let hash = value("extensions", "objectformat").filter(|format| *format == "sha256");
+    format!(
+        "[core]\n\trepositoryformatversion = {}\n\tbare = false\n\tfileMode = false\n\
+         \tlogAllRefUpdates = true\n\thooksPath = /dev/null\n\tfsmonitor = false\n\
+         [commit]\n\tgpgSign = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n{}",
+        version.unwrap_or("0"),
+        hash.map_or("", |_| "[extensions]\n\tobjectFormat = sha256\n"),
+    )
+}
+
+/// What keeps every git in a copy from other configuration, and from asking.
+pub(super) fn variables() -> impl Iterator<Item = (String, OsString)> {
+    [
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_CONFIG_SYSTEM", "/dev/null"),
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_ATTR_NOSYSTEM", "1"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_EDITOR", "/bin/false"),
+        ("GIT_PAGER", "/bin/cat"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), OsString::from(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_repository_only_its_history_is_copied() {
+        for (path, copied) in [
+            ("src/a.rs", true),
+            (".git", true),
+            (".git/HEAD", true),
+            (".git/objects/ab/cd", true),
+            (".git/info/exclude", true),
+            (".git/config", false),
+            (".git/config.worktree", false),
+            (".git/hooks/pre-commit", false),
+            (".git/modules/x/config", false),
+            (".git/commondir", false),
+            (".GIT", false),
+            ("sub/.git", false),
+            ("sub/.git/HEAD", false),
+            (".git/refs/.git", false),
+            (".gitignore", true),
+        ] {
+            assert_eq!(is_copied(path), copied, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_configuration_leaves_nothing_of_itself() {
+        let hostile = "[core]\n\trepositoryformatversion = 1\n\tfsmonitor = /tmp/evil\n\
+                       \thooksPath = /tmp\n[include]\n\tpath = /tmp/more\n[filter \"x\"]\n\
+                       \tclean = evil\n[extensions]\n\tobjectFormat = sha256\n\
+                       \tworktreeConfig = true\n[diff]\n\texternal = evil\n";
+        let ours = configuration(hostile);
+        for gone in ["evil", "/tmp", "filter", "include", "worktreeConfig", "external"] {
+            assert!(!ours.contains(gone), "{ours}");
+        }
+        assert!(ours.contains("repositoryformatversion = 1") && ours.contains("sha256"), "{ours}");
+        let plain = configuration("[core]\n\trepositoryformatversion = 0; evil\n");
+        assert!(plain.contains("repositoryformatversion = 0\n") && !plain.contains("evil"));
+    }
+
+    #[test]
+    fn a_line_ships_as_it_ships_or_not_at_all() {
+        let line = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert!(is_shipped(&line("/usr/bin/git add --all -- {path}")));
+        assert!(is_shipped(&line("/opt/git commit --no-verify --message={message}")));
+        for other in [
+            "/usr/bin/notgit add --all -- {path}",
+            "/usr/bin/git commit --message={message}",
+            "/usr/bin/git -c core.hooksPath=/x commit --no-verify --message={message}",
+            "/usr/bin/git push",
+        ] {
+            assert!(!is_shipped(&line(other)), "{other}");
+        }
+    }
+}
