@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use synapse_connectors::approval::{Folder, Unapproved};
 use synapse_connectors::confine::enter;
+use synapse_connectors::exec::template;
 use synapse_connectors::import;
 use synapse_connectors::list::List;
 use synapse_host::console::PATIENCE;
 use synapse_host::render::{self, Stream, Terminal};
-use synapse_host::tools::{agreed, inspect, settings};
+use synapse_host::tools::{agreed, inspect, offers, settings};
 use synapse_kernel::manifest::{Manifest, Start, schema};
 
 use crate::output;
@@ -41,7 +42,8 @@ enum What {
 ///
 /// In that manifest every verb is the strictest. Edit it, then use `synapse tools approve`.
 /// The server has no network, no folder but the system's, and no variable until the
-/// manifest gives it some.
+/// manifest gives it some. With `--template` there is no server: the manifest has lines that
+/// ship, each a program and its arguments, which run in a sealed copy of a granted folder.
 ///
 /// Exit codes: 0 added, 1 failed, 2 the command line is wrong.
 #[derive(clap::Args)]
@@ -51,8 +53,11 @@ struct Add {
     /// A folder or file that the server needs to begin, besides the system's.
     #[arg(long)]
     read: Vec<String>,
+    /// In place of a server, the lines that ship for `cargo`, `git`, `npm` or `pytest`.
+    #[arg(long, conflicts_with = "command")]
+    template: Option<String>,
     /// Its program by an absolute path, and its arguments.
-    #[arg(last = true, required = true)]
+    #[arg(last = true, required_unless_present = "template")]
     command: Vec<String>,
 }
 
@@ -150,17 +155,17 @@ impl Tools {
 
 impl Add {
     fn run(self) -> Result<ExitCode, String> {
-        let Self { server, read, command } = self;
+        let Self { server, read, template, command } = self;
+        if let Some(template) = template {
+            return fill(&template, &server, &read);
+        }
         let start = Start { command, read, ..start() };
         let text = List::default().manifest(&server, &start);
         // Its name and its command are held against the manifest's rules first.
         Manifest::check(&text).map_err(|all| told(&all))?;
         let folder = folder(&server)?;
         let list = inspect(&start).map_err(|why| why.replace("; ", "\n"))?;
-        folder.add(&list.manifest(&server, &start)).map_err(|why| {
-            let path = shown(&folder.manifest_path().to_string_lossy());
-            format!("cannot write {path}: {why}\nremove that file first, if it is not wanted")
-        })?;
+        add(&folder, &list.manifest(&server, &start))?;
         eprintln!(
             "{} tools; edit {}, then use `synapse tools approve {server}`",
             list.tools.len(),
@@ -170,6 +175,27 @@ impl Add {
     }
 }
 
+/// Adds a connector of lines that ship.
+fn fill(template: &str, server: &str, read: &[String]) -> Result<ExitCode, String> {
+    let folder = folder(server)?;
+    let text = template::fill(template, server, read).map_err(|why| why.replace("; ", "\n"))?;
+    let manifest = Manifest::check(&text).map_err(|all| told(&all))?;
+    add(&folder, &text)?;
+    eprintln!(
+        "{} lines; read {}, then use `synapse tools approve {server}`",
+        manifest.verbs.len(),
+        shown(&folder.manifest_path().to_string_lossy())
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn add(folder: &Folder, manifest: &str) -> Result<(), String> {
+    folder.add(manifest).map_err(|why| {
+        let path = shown(&folder.manifest_path().to_string_lossy());
+        format!("cannot write {path}: {why}\nremove that file first, if it is not wanted")
+    })
+}
+
 impl One {
     fn run(self) -> Result<ExitCode, String> {
         let folder = folder(&self.server)?;
@@ -177,10 +203,10 @@ impl One {
         for notice in approved.manifest.warnings() {
             eprintln!("warning: {}", shown(&notice.to_string()));
         }
-        let list = inspect(&approved.manifest.start)?;
+        let list = offers(&approved.manifest)?;
         if list.digest() != approved.list {
             return Err(format!(
-                "the server does not offer what was approved\nsee `synapse tools diff {0}`, then \
+                "it does not offer what was approved\nsee `synapse tools diff {0}`, then \
                  `synapse tools approve {0}`",
                 self.server
             ));
@@ -199,7 +225,7 @@ impl Approve {
                 manifest.server
             ));
         }
-        let list = inspect(&manifest.start)?;
+        let list = offers(&manifest)?;
         for verb in &manifest.verbs {
             if !list.tools.iter().any(|tool| tool.name == verb.tool) {
                 return Err(format!(
@@ -216,7 +242,11 @@ impl Approve {
                 page += &format!("{line}\n");
             }
         } else {
-            page += "What the server says of itself, which decides nothing:\n";
+            page += if manifest.start.lines {
+                "What it runs, and what each program is now:\n"
+            } else {
+                "What the server says of itself, which decides nothing:\n"
+            };
             for tool in &list.tools {
                 page += &format!("{}: {}\n", tool.name, tool.description);
             }
@@ -240,6 +270,10 @@ impl Show {
             lines.push(format!("  {}  {}", verb.name, verb.about));
             let free = if verb.free { ", free" } else { "" };
             lines.push(format!("    effect {:?}{free}", verb.effect).to_lowercase());
+            if !verb.line.is_empty() {
+                let words: Vec<String> = verb.line.iter().map(|it| word(it)).collect();
+                lines.push(format!("    runs {}", words.join(" ")));
+            }
             for argument in &verb.arguments {
                 lines.push(format!("    {}: {:?} {}", argument.name, argument.role, argument.ty));
             }
@@ -254,7 +288,7 @@ impl Diff {
         let folder = folder(&self.server)?;
         let (text, manifest) = folder.manifest().map_err(|why| unapproved(&why))?;
         let (before, known) = folder.before().ok_or_else(|| unapproved(&Unapproved::Never))?;
-        let list = inspect(&manifest.start)?;
+        let list = offers(&manifest)?;
         let lines = differences(&before, &text).into_iter().chain(list.differences(&known));
         let lines: Vec<String> = lines.map(|line| shown(&line)).collect();
         if lines.is_empty() {

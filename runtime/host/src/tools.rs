@@ -22,6 +22,7 @@ use synapse_boundary::Said;
 use synapse_connectors::approval::{Approved, Folder, Unapproved};
 use synapse_connectors::board::Board;
 use synapse_connectors::confine::Launcher;
+use synapse_connectors::exec;
 use synapse_connectors::list::List;
 use synapse_connectors::server::Server;
 use synapse_kernel::manifest::{Manifest, Start};
@@ -63,6 +64,14 @@ pub fn inspect(start: &Start) -> Result<List, String> {
         server.list().await
     });
     list.map_err(|why| why.to_string())
+}
+
+/// What a connector offers: its server's list, or the programs of its lines.
+///
+/// # Errors
+/// As [`inspect`]; a program is not there.
+pub fn offers(manifest: &Manifest) -> Result<List, String> {
+    if manifest.start.lines { exec::offers(manifest) } else { inspect(&manifest.start) }
 }
 
 /// Shows a text to its end, and says whether a yes was typed after it.

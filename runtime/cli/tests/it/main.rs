@@ -12,6 +12,7 @@ mod control;
 mod doctor;
 mod egress;
 mod errands;
+mod exec;
 mod fetch;
 mod grant;
 mod guest;
