@@ -23,9 +23,10 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use serde_json::Value;
 use synapse_abi::code::Fault;
 use synapse_abi::registry::{Egress, Harm, Primitive};
-use synapse_kernel::record::Kind;
+use synapse_kernel::record::{Kind, tag};
 use synapse_kernel::verify::Reader;
 use synapse_primitives::disk::{Disk, Identity, Mount, Resolve, Undone};
 use synapse_primitives::journal::{self, Entry, INDEX, Journal, Operation};
@@ -289,10 +290,19 @@ fn hold(state: &Path, run_dir: &Path, mounts: &[Mount]) -> Result<Held, UndoErro
 /// log that was cut off says less, and only of what stands before the cut.
 fn lasting(log: &[u8]) -> Vec<Lasting> {
     let (mut lasting, mut done, mut failed) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let mut journaled = BTreeSet::new();
     for record in Reader::new(log).map_while(Result::ok) {
         match (record.kind, record.primitive, record.cause) {
+            (Kind::TaskStart, ..) => {
+                let start = record.field(tag::TEXT).and_then(parsed);
+                journaled.extend(start.iter().flat_map(tools));
+            }
             (Kind::Decision, Some(primitive), _) if record.gate == 0 && lasts(primitive) => {
-                lasting.push((record.sequence, primitive));
+                let call = record.field(tag::SENTENCE).and_then(parsed);
+                let tool = call.as_ref().and_then(|call| call.pointer("/arguments/tool"));
+                if tool.and_then(Value::as_str).is_none_or(|tool| !journaled.contains(tool)) {
+                    lasting.push((record.sequence, primitive));
+                }
             }
             (Kind::Outcome, _, Some(decision)) if record.code == 0 => {
                 done.insert(decision);
@@ -309,6 +319,17 @@ fn lasting(log: &[u8]) -> Vec<Lasting> {
         Lasting { record, primitive, outcome }
     })
     .collect()
+}
+
+fn parsed(text: &[u8]) -> Option<Value> {
+    serde_json::from_slice(text).ok()
+}
+
+/// The tools of a task's grant whose effects the journal holds.
+fn tools(start: &Value) -> Vec<String> {
+    let tools = start.pointer("/grant/tools").and_then(Value::as_array).into_iter().flatten();
+    let journaled = tools.filter(|tool| tool.get("journaled") == Some(&Value::Bool(true)));
+    journaled.filter_map(|tool| Some(tool.get("tool")?.as_str()?.to_owned())).collect()
 }
 
 /// Whether a call has an effect that the journal does not hold.

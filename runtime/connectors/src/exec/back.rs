@@ -175,6 +175,8 @@ async fn plan(
         return Ok(None);
     }
     let displaced = match before {
+        // What stands in the folder is the repository's own.
+        Some(_) if git::is_ours(&differs.path) => return Err(PROTECTED.to_owned()),
         None => 0,
         Some(known) => {
             if digest(tree, path).await != Ok(known.digest) {
@@ -213,10 +215,12 @@ async fn digest(tree: &dyn Tree, path: &str) -> Result<[u8; 32], Fault> {
     }
 }
 
+const PROTECTED: &str = "its name is protected";
+
 fn unmade(why: Unmade) -> String {
     match why {
         Unmade::OutOfScope => "the grant does not cover it".to_owned(),
-        Unmade::Protected => "its name is protected".to_owned(),
+        Unmade::Protected => PROTECTED.to_owned(),
         Unmade::Fault(fault) => format!("{} ({})", fault.name(), fault.number()),
     }
 }

@@ -270,6 +270,11 @@ async fn wanted(tree: &dyn Tree, root: &str, most: u64) -> Result<BTreeMap<Strin
                      `read` for what a line is to see"
                 )));
             }
+            Err(Fault::NotFound | Fault::NotAFile | Fault::Link) if folder.is_empty() => {
+                return Err(Unfit::Told(format!(
+                    "argument `tree` names no folder; {root} is not one, look with `fs_list`"
+                )));
+            }
             // On the way to what may be read, nothing need be.
             Err(Fault::Subtree | Fault::NotFound) => continue,
             entries => entries.map_err(Unfit::Fault)?,

@@ -41,6 +41,11 @@ pub(super) fn is_copied(path: &str) -> bool {
     sound && !path.split('/').skip(usize::from(own)).any(inner)
 }
 
+/// Whether what stands at a path of a copy was never in the folder.
+pub(super) fn is_ours(path: &str) -> bool {
+    path.strip_prefix(FOLDER) == Some("/config")
+}
+
 /// The configuration that a copy has in place of the repository's.
 pub(super) fn configuration(found: &str) -> String {
     let value = |section: &str, key: &str| {

@@ -90,7 +90,9 @@ fn said(said: &tools::Said) -> String {
         format!("{}:\"{role}\"", json(name))
     };
     let arguments: Vec<String> = said.arguments.iter().map(role).collect();
-    format!(",\"about\":{},\"arguments\":{{{}}}", json(&said.about), arguments.join(","))
+    let journaled = if said.is_journaled { ",\"journaled\":true" } else { "" };
+    let arguments = arguments.join(",");
+    format!(",\"about\":{},\"arguments\":{{{arguments}}}{journaled}", json(&said.about))
 }
 
 fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> String {

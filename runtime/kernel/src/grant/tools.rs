@@ -45,6 +45,8 @@ pub(super) struct Entry {
 pub(super) struct Said {
     pub(super) about: String,
     pub(super) arguments: Vec<(String, Role)>,
+    /// Whether the journal holds all that it does.
+    pub(super) is_journaled: bool,
     clear: Vec<String>,
     is_confined: bool,
     let_out: bool,
@@ -115,6 +117,7 @@ pub(super) fn read(value: &Value<'_>, manifests: &[Manifest], notes: &mut Notes)
             entry.said = Some(Said {
                 about: verb.about.clone(),
                 arguments: verb.arguments.iter().map(|it| (it.name.clone(), it.role)).collect(),
+                is_journaled: manifest.start.lines,
                 clear: if adds { manifest.clear.clone() } else { Vec::new() },
                 is_confined: adds && manifest.start.is_confined(),
                 let_out: manifest.let_out,
