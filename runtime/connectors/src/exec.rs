@@ -114,7 +114,7 @@ impl Lines {
         }
         let start = &manifest.start;
         let copy = self.copy(&manifest.server, root, call)?;
-        copy.follow(call.tree, root, start.disk).await?;
+        copy.follow(call.tree, root, start.disk, runner.cancel).await?;
         let told = tell(&call.tree.shown()).map_err(|_| Unfit::Fault(Fault::Io))?;
         let words = line::fill(verb, &arguments, root, |path| copy.has(path))?;
         let ran = seal::run(order(start, &words, copy, call.most), runner).await;

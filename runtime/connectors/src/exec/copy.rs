@@ -11,6 +11,7 @@
 //! # Not here
 //! Bringing changes back (`back`).
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -143,6 +144,7 @@ impl Copy {
         tree: &dyn Tree,
         root: &str,
         most: u64,
+        cancel: &AtomicBool,
     ) -> Result<(), Unfit> {
         clear(&self.spare())?;
         let wanted = wanted(tree, root, most).await?;
@@ -161,6 +163,9 @@ impl Copy {
             self.forget(&path)?;
         }
         for (path, entry) in &wanted {
+            if cancel.load(Ordering::Relaxed) {
+                return Err(Unfit::Fault(Fault::Cancelled));
+            }
             if !self.known.contains_key(path) {
                 let known = self.put(tree, root, path, entry).await?;
                 self.known.extend(known.map(|known| (path.clone(), known)));
