@@ -167,7 +167,8 @@ fn order<'a>(start: &Start, line: &'a [String], copy: &'a Copy, most: usize) -> 
     });
     let own = [("HOME", copy.home()), ("TMPDIR", copy.spare())];
     let own = own.into_iter().map(|(name, path)| (name.to_owned(), path.into_os_string()));
-    let variables = inherited.chain(own).chain(git::variables()).chain(set).collect();
+    let named = inherited.chain(own).chain(set).filter(|(name, _)| git::admits(name));
+    let variables = named.chain(git::variables()).collect();
     let write = [copy.folder(), copy.cache(), copy.home(), copy.spare()];
     let text = |path: PathBuf| path.into_os_string().into_string().unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;

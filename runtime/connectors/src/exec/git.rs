@@ -72,6 +72,12 @@ pub(super) fn configuration(found: &str) -> String {
     )
 }
 
+/// Whether a line may have a variable that its manifest names: of git's own, who commits.
+pub(super) fn admits(name: &str) -> bool {
+    let who = ["GIT_AUTHOR_", "GIT_COMMITTER_"].iter().any(|who| name.starts_with(who));
+    who || !name.starts_with("GIT_")
+}
+
 /// What keeps every git in a copy from other configuration, and from asking.
 pub(super) fn variables() -> impl Iterator<Item = (String, OsString)> {
     [
@@ -128,6 +134,14 @@ mod tests {
         assert!(ours.contains("repositoryformatversion = 1") && ours.contains("sha256"), "{ours}");
         let plain = configuration("[core]\n\trepositoryformatversion = 0; evil\n");
         assert!(plain.contains("repositoryformatversion = 0\n") && !plain.contains("evil"));
+    }
+
+    #[test]
+    fn no_variable_gives_git_a_program_or_a_place() {
+        for name in ["GIT_EXTERNAL_DIFF", "GIT_DIR", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL"] {
+            assert!(!admits(name), "{name}");
+        }
+        assert!(["PATH", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE"].into_iter().all(admits));
     }
 
     #[test]
