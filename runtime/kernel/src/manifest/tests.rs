@@ -239,7 +239,8 @@ fn lines_are_read_word_by_word_and_run_in_a_folder() {
     assert_eq!(manifest.verb("run").unwrap().class(), Class::Commit, "nobody said what it does");
     let granted = grant("[[tools]]\ntool = \"build/test\"\n", &[manifest]).unwrap();
     assert_eq!(granted.scope.entry("build/test").unwrap().effect, Class::Free);
-    let told = r#""arguments":{"file":"target","name":"parameter","tree":"target"},"journaled":true"#;
+    let told =
+        r#""arguments":{"file":"target","name":"parameter","tree":"target"},"journaled":true"#;
     assert!(granted.summary().contains(told), "{}", granted.summary());
     assert_eq!(lines::place("--test={file}"), Ok(("--test=", Some("file"))));
     assert_eq!(lines::place("--test"), Ok(("--test", None)));
