@@ -53,6 +53,7 @@ pub fn group() -> Result<Group, Failure> {
                     let request = Fetch {
                         url: Url::parse(&url).map_err(|_| "the row's own URL is wrong")?,
                         headers: &[],
+                        secrets: &[],
                         content: None,
                         most: limits::REPLY,
                         admits: &|_| true,

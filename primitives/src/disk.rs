@@ -44,6 +44,7 @@ use rustix::{
     fs::{Mode as Permissions, OFlags, openat},
     io::Errno,
 };
+use synapse_boundary::url::Url;
 
 use crate::{
     Fault, Platform,
@@ -80,6 +81,11 @@ pub trait Screen: Send + Sync {
 pub trait Net: Send + Sync {
     /// As [`Platform::fetch`].
     fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
+
+    /// As [`Platform::serves`].
+    fn serves(&self, _: &str, _: &Url<'_>) -> bool {
+        false
+    }
 }
 
 /// An answer that is waited for.
@@ -428,6 +434,10 @@ impl Platform for Disk {
             Some(net) => net.fetch(request).await,
             None => Err(Fault::Unsupported),
         }
+    }
+
+    fn serves(&self, secret: &str, url: &Url<'_>) -> bool {
+        self.net.as_ref().is_some_and(|net| net.serves(secret, url))
     }
 
     async fn tool(&self, call: Use<'_>) -> Used {

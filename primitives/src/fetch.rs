@@ -18,6 +18,7 @@ use synapse_abi::code::Fault;
 use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::headers::headers;
+use synapse_boundary::secret::blanks;
 use synapse_boundary::sentence::Call;
 use synapse_boundary::{Authorized, Facts, Secrecy};
 
@@ -59,10 +60,12 @@ pub(crate) async fn fetch<P: Platform>(
         value(facts, number)?;
     }
     let headers = headers(call.call().span(1), facts).map_err(|_| Fault::Changed)?;
+    let secrets = blanks(call.call()).map_err(|_| Fault::Changed)?;
     let fetched = platform
         .fetch(Fetch {
             url: call.url().ok_or(Fault::NotFound)?,
             headers: &headers,
+            secrets: &secrets,
             content,
             most: most(call.call()),
             admits: &|address| reached.admits(call, address),

@@ -24,6 +24,7 @@ use core::pin::Pin;
 use core::task::Poll;
 
 use memchr::memmem;
+use synapse_boundary::secret::Blank;
 use synapse_boundary::url::Url;
 use synapse_boundary::{Integrity, State};
 
@@ -192,6 +193,12 @@ pub trait Platform: Send + Sync {
         async { Err(Fault::Unsupported) }
     }
 
+    /// Whether there is a secret of this name that may go to where a URL is. The default
+    /// is a board without secrets.
+    fn serves(&self, _: &str, _: &Url<'_>) -> bool {
+        false
+    }
+
     /// Has a connector do one thing. What comes back is its answer as bytes, JSON as
     /// the door spells it where the verb's manifest types fields of it. The default is
     /// a board without connectors.
@@ -312,6 +319,8 @@ pub struct Fetch<'a> {
     pub url: Url<'a>,
     /// Names in lower case, none of which says where the request goes or ends.
     pub headers: &'a [(String, String)],
+    /// Where secrets are to be filled in; what comes back is masked.
+    pub secrets: &'a [Blank<'a>],
     /// What a POST sends; without it this is a GET.
     pub content: Option<&'a [u8]>,
     /// Bytes that the answer's body may have.

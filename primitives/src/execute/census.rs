@@ -152,10 +152,12 @@ fn scope() -> Scope {
         paths: ["/".into()].into(),
         clear,
         own: Secrecy::NONE,
+        secrets: [].into(),
+        reads: false,
     };
     scope.net(HostPattern::parse("a.example").unwrap(), net);
     for (name, effect) in [("s/read", Effect::Read), ("s/send", Effect::Commit)] {
-        let terms = Terms { clear, own: Secrecy::NONE };
+        let terms = Terms { clear, ..Terms::default() };
         scope.tool(name, Tool { effect, limits: Vec::new(), terms, verb: Verb::default() });
     }
     scope

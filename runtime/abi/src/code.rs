@@ -80,6 +80,8 @@ codes! {
         Subtree = 408 "subtree out of scope",
         /// A held Url or Host that is not in its one canonical form, or too long.
         NoPlace = 409 "no canonical place",
+        /// A secret that may not go there, or that is a part of a value.
+        Secret = 410 "secret out of place",
     }
 }
 

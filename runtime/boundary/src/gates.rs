@@ -17,6 +17,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
@@ -30,6 +31,7 @@ use crate::parse::parse;
 use crate::path::NormalPath;
 use crate::protected::is_protected;
 use crate::scope::{Effect, Method, Place, Scope, Terms, Tool};
+use crate::secret::blanks;
 use crate::sentence::{Argument, Call, Sentence};
 use crate::target::{Target, Targets, method};
 use crate::url::{Host, Url};
@@ -68,6 +70,10 @@ pub trait Facts: Names {
     /// It is not: `OutOfScope`, `OverLimit`. Here nobody has children.
     fn attenuates(&self, _: &str) -> Result<(), Refusal> {
         Err(Refusal::OutOfScope)
+    }
+    /// Whether the board has a secret of this name for this place. Here there is none.
+    fn serves(&self, _: &str, _: &Url<'_>) -> bool {
+        false
     }
 }
 
@@ -476,10 +482,12 @@ impl<'s, F: Facts> Case<'_, 's, F> {
             Harm::Journaled if displaces && self.facts.journal_room() == 0 && !own() => {
                 Some(Refusal::Irreversible)
             }
-            Harm::None if self.entry().is_some_and(|tool| tool.effect == Effect::Store) => {
-                Some(Refusal::Destructive)
+            Harm::Journaled => None,
+            Harm::None => {
+                let stores = self.entry().is_some_and(|tool| tool.effect == Effect::Store);
+                let acts = || self.terms().is_ok_and(|terms| terms.acts);
+                (stores || acts()).then_some(Refusal::Destructive)
             }
-            Harm::Journaled | Harm::None => None,
         }
     }
 
@@ -536,12 +544,21 @@ impl<'s, F: Facts> Case<'_, 's, F> {
         match &self.targets.0 {
             [Some(Err(defect)), _] => Err(*defect),
             [Some(Ok(Target::Url(url))), _] => {
-                scope.check_net(&Place::of(&Url::parse(url)?, method(self.call.primitive)))
+                let url = Url::parse(url)?;
+                let place = Place::of(&url, method(self.call.primitive));
+                let terms = scope.check_net(&place)?;
+                let secrets: Vec<_> = blanks(self.call)?.iter().map(|blank| blank.name).collect();
+                if secrets.is_empty() {
+                    return Ok(terms);
+                }
+                let carried = scope.check_net(&Place { secrets: &secrets, ..place });
+                let served = secrets.iter().all(|name| self.facts.serves(name, &url));
+                carried.ok().filter(|_| served).ok_or(Refusal::Secret)
             }
             [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
                 let (host, method) = (Host::parse(host)?, Method::Listen);
                 let port = u16::try_from(*port).map_err(|_| Refusal::Malformed)?;
-                scope.check_net(&Place { host, port, method, path: None })
+                scope.check_net(&Place { host, port, method, path: None, secrets: &[] })
             }
             [None | Some(Ok(Target::Path(_))), _] => Ok(Terms::default()),
             _ if self.call.primitive == Primitive::AgentSpawn => Ok(Terms::default()),

@@ -55,7 +55,9 @@ fn is_token(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(token)
 }
 
-fn is_refused(name: &str) -> bool {
+/// Whether no request may carry a header of this name.
+#[must_use]
+pub fn is_refused(name: &str) -> bool {
     let name = name.replace('_', "-");
     REFUSED
         .iter()

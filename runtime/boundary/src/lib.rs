@@ -33,6 +33,7 @@ pub mod path;
 pub mod protected;
 pub mod record;
 pub mod scope;
+pub mod secret;
 pub mod select;
 pub mod sentence;
 pub mod target;

@@ -9,6 +9,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
+use synapse_boundary::url::Url;
 use synapse_boundary::{
     Facts, Findings, Held, Integrity, Label, Mark, Names, NormalPath, Origin, Request, Secrecy,
     Table, Warrants, examine,
@@ -157,5 +158,9 @@ impl Facts for Nothing {
     }
     fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
         false
+    }
+    fn serves(&self, _: &str, _: &Url<'_>) -> bool {
+        // The grant is asked, not this machine.
+        true
     }
 }

@@ -31,6 +31,7 @@ mod progress;
 mod ps;
 mod redteam;
 mod run;
+mod secret;
 mod sessions;
 mod stock;
 mod tools;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Run(run) => run.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Tools(tools) => tools.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Confine(confine) => confine.run(),
+        Command::Secret(secret) => secret.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Sessions(sessions) => sessions.run().unwrap_or_else(|why| failed(&why, 1)),
         Command::Build(build) => match build.run() {
             Ok(()) => ExitCode::SUCCESS,
@@ -147,6 +149,7 @@ enum Command {
     Label(label::Label),
     Grant(grant::Grant),
     Tools(tools::Tools),
+    Secret(secret::Keep),
     #[command(hide = true)]
     Confine(tools::Confine),
     Why(why::Why),

@@ -207,7 +207,12 @@ impl Connector {
         self.compare(server).await?;
         let result = server.call(&verb.tool, arguments).await?;
         let most = call.most.min(self.manifest.start.reply);
-        answer::bytes(&result, !verb.fields.is_empty(), most)
+        let answer = answer::bytes(&result, !verb.fields.is_empty(), most)?;
+        // What it was given it may say back.
+        match launcher.secrets.mask_of_tool(&self.manifest.server).hide(&answer) {
+            Some(hidden) if hidden.len() > most => Err(Fault::ReplyTooLarge),
+            hidden => Ok(hidden.unwrap_or(answer)),
+        }
     }
 
     /// Runs a verb's line. It hears itself of a cancellation, so that it leaves nothing

@@ -18,6 +18,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathFd, Ruleset, RulesetAttr,
@@ -27,6 +28,8 @@ use rustix::process::{Resource, Rlimit, Signal};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use serde::{Deserialize, Serialize};
 use synapse_kernel::manifest::Start;
+use synapse_secrets::Given;
+use zeroize::Zeroizing;
 
 use crate::exec::Stage;
 
@@ -38,6 +41,8 @@ pub struct Launcher {
     pub program: PathBuf,
     /// What comes before the walls.
     pub arguments: Vec<String>,
+    /// What a program's variables may be filled with.
+    pub secrets: Arc<Given>,
 }
 
 /// What a program is let have.
@@ -109,7 +114,11 @@ impl fmt::Display for Wall {
 ///
 /// # Errors
 /// What the system answers.
-pub fn start(start: &Start, launcher: &Launcher) -> io::Result<Child> {
+pub fn start(
+    start: &Start,
+    launcher: &Launcher,
+    secrets: &[(String, Zeroizing<String>)],
+) -> io::Result<Child> {
     let walls = Walls {
         read: start.read.clone(),
         write: start.write.clone(),
@@ -125,6 +134,7 @@ pub fn start(start: &Start, launcher: &Launcher) -> io::Result<Child> {
         .args(&start.command)
         .env_clear()
         .envs(environment)
+        .envs(secrets.iter().map(|(name, value)| (name, value.as_str())))
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::piped())

@@ -57,6 +57,8 @@ impl fmt::Debug for Server {
 pub enum Trouble {
     /// Its address is on the network, which this version does not speak to.
     Remote,
+    /// It needs a secret of this name, and none is kept that is for it.
+    Secret(String, String),
     /// The process could not be started.
     Start(io::Error),
     /// A wall could not be raised.
@@ -77,6 +79,11 @@ impl fmt::Display for Trouble {
             Self::Remote => f.write_str(
                 "the server is at an address; this version starts programs only; use a program \
                  that speaks for it",
+            ),
+            Self::Secret(name, server) => write!(
+                f,
+                "it needs the secret `{name}`, and none of this name is kept for it; `synapse \
+                 secret set {name} --for tool:{server}`"
             ),
             Self::Start(why) => {
                 write!(f, "the server's process cannot be started; {why}; check this machine")
@@ -137,7 +144,10 @@ impl Server {
         if start.command.is_empty() {
             return Err(Trouble::Remote);
         }
-        let mut process = Process(confine::start(start, launcher).map_err(Trouble::Start)?);
+        let secrets = launcher.secrets.filled(&start.server, &start.secrets);
+        let secrets = secrets.map_err(|name| Trouble::Secret(name, start.server.clone()))?;
+        let started = confine::start(start, launcher, &secrets);
+        let mut process = Process(started.map_err(Trouble::Start)?);
         let (read, write) = process.pipes().map_err(Trouble::Start)?;
         // A byte may stand as six in a message.
         let longest = start.reply.saturating_mul(6).saturating_add(FRAME);

@@ -35,6 +35,7 @@ use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_kernel::written::{Unwritten, Written};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
+use synapse_secrets::Given;
 
 use crate::agents::{CHILDREN, Known, Timer};
 use crate::console::Console;
@@ -229,7 +230,9 @@ where
     let written = written(&options, &grant)?;
     let executor =
         runtime().map_err(|why| RunError(format!("cannot start the executor: {why}")))?;
-    let connectors = named.start(&executor, Arc::clone(&options.cancel)).map_err(RunError)?;
+    let secrets = tools::given(named.secrets().chain(grant.secrets())).map_err(RunError)?;
+    let cancel = Arc::clone(&options.cancel);
+    let connectors = named.start(&executor, Arc::clone(&secrets), cancel).map_err(RunError)?;
     let run_dir =
         new_run_dir().map_err(|why| cannot("make the run's folder", Path::new("state"), &why))?;
     let _held = hold(&options, &run_dir).inspect_err(|_| {
@@ -238,7 +241,7 @@ where
     })?;
     let session = options.session.take();
     let mut keeper = keeper(&options, &run_dir, digests, session.as_ref())?;
-    let disk = open(&options, &package, &run_dir)?;
+    let disk = open(&options, &package, &run_dir, secrets)?;
     let disk = Arc::new(match connectors {
         Some(connectors) => disk.with_connectors(Box::new(connectors)),
         None => disk,
@@ -645,7 +648,12 @@ fn state_of(run_dir: &Path) -> &Path {
 }
 
 /// Opens the folders, and hides from them what is Synapse's own.
-fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, RunError> {
+fn open(
+    options: &Options,
+    package: &Package,
+    run_dir: &Path,
+    secrets: Arc<Given>,
+) -> Result<Disk, RunError> {
     let mut own = Vec::new();
     let files = package.own.iter().chain(&options.warrants).map(PathBuf::as_path);
     let tools = tools::own();
@@ -685,7 +693,8 @@ fn open(options: &Options, package: &Package, run_dir: &Path) -> Result<Disk, Ru
         patience: options.patience,
     };
     let client = Client::new(Arc::clone(&options.cancel))
-        .map_err(|why| RunError(format!("cannot make the network's client: {why}")))?;
+        .map_err(|why| RunError(format!("cannot make the network's client: {why}")))?
+        .given(secrets);
     Disk::new(mounts, &own, Some(journal), Box::new(console))
         .map(|disk| disk.with_net(Box::new(client)).with_timer(Box::new(Timer)))
         .map_err(|why| RunError(why.to_string()))

@@ -26,6 +26,7 @@ use synapse_connectors::exec;
 use synapse_connectors::list::List;
 use synapse_connectors::server::Server;
 use synapse_kernel::manifest::{Manifest, Start};
+use synapse_secrets::{Given, Vault};
 use tokio::runtime::Runtime;
 
 use crate::human::hear;
@@ -57,7 +58,7 @@ pub fn settings() -> io::Result<PathBuf> {
 /// # Errors
 /// It does not begin, or does not say; in words.
 pub fn inspect(start: &Start) -> Result<List, String> {
-    let launcher = launcher().map_err(|why| format!("this program cannot be found: {why}"))?;
+    let launcher = launcher(given(named(start))?)?;
     let runtime = runtime().map_err(|why| format!("the executor cannot be started: {why}"))?;
     let list = runtime.block_on(async {
         let mut server = Server::start(start, &launcher).await?;
@@ -135,10 +136,16 @@ impl Named {
         Ok(named)
     }
 
-    /// Starts them all, where there are any.
+    /// The names of the secrets that they need.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.manifests.iter().flat_map(|manifest| named(&manifest.start))
+    }
+
+    /// Starts them all, where there are any, each with its secrets.
     pub(crate) fn start(
         self,
         runtime: &Runtime,
+        secrets: Arc<Given>,
         cancel: Arc<AtomicBool>,
     ) -> Result<Option<Board>, String> {
         if self.manifests.is_empty() {
@@ -147,7 +154,7 @@ impl Named {
         let told = state_dir().map_err(|why| why.to_string())?.join("told");
         let both = self.manifests.into_iter().zip(self.lists);
         let approved = both.map(|(manifest, list)| Approved { manifest, list }).collect();
-        let launcher = launcher().map_err(|why| format!("this program cannot be found: {why}"))?;
+        let launcher = launcher(secrets)?;
         let board = Board::new(approved, &told, launcher, cancel).map_err(|why| why.to_string())?;
         runtime.block_on(board.begin()).map_err(|why| why.to_string())?;
         Ok(Some(board))
@@ -164,6 +171,25 @@ pub(crate) fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_io().enable_time().build()
 }
 
-fn launcher() -> io::Result<Launcher> {
-    Ok(Launcher { program: env::current_exe()?, arguments: vec![CONFINE.to_owned()] })
+fn launcher(secrets: Arc<Given>) -> Result<Launcher, String> {
+    let program = env::current_exe();
+    let program = program.map_err(|why| format!("this program cannot be found: {why}"))?;
+    Ok(Launcher { program, arguments: vec![CONFINE.to_owned()], secrets })
+}
+
+/// The names of the secrets that a server needs.
+fn named(start: &Start) -> impl Iterator<Item = &str> {
+    let blanks = start.secrets.iter().filter_map(|(_, value)| value.split_once("{secret:"));
+    blanks.filter_map(|(_, rest)| rest.strip_suffix('}'))
+}
+
+/// The secrets of these names, of all that are kept. Where none is named, none is read.
+pub(crate) fn given<'n>(names: impl Iterator<Item = &'n str>) -> Result<Arc<Given>, String> {
+    let names: BTreeSet<&str> = names.collect();
+    if names.is_empty() {
+        return Ok(Arc::default());
+    }
+    let state = state_dir().map_err(|why| why.to_string())?;
+    let kept = Vault::of(&state).read().map_err(|why| why.to_string())?;
+    Ok(Arc::new(Given::new(kept, |name| names.contains(name))))
 }

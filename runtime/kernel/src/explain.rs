@@ -64,7 +64,8 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         Refusal::Destructive => advice(
             "it cannot be taken back, and the task had read something from outside by then",
             "do it, or ask for a warrant, before anything is read; hold what is read, since what is \
-             not released leaves no mark; or run it where a human can say yes",
+             not released leaves no mark; run it where a human can say yes; or, for a GET that \
+             carries a secret, say `reads = true` in its entry of the grant, if it only reads",
         ),
         Refusal::Protected => advice(
             "the name tells tools or agents what to do, and the task had read something from \
@@ -140,6 +141,12 @@ pub const fn refusal(refusal: Refusal) -> Advice {
         Refusal::NoPlace => advice(
             "the held value is no URL or host in its canonical spelling",
             "hold a value that is one, whole and by itself",
+        ),
+        Refusal::Secret => advice(
+            "it asks for a secret as a part of a value, or for one that does not exist, is not for \
+             this place, or is not named by the grant's entry for it",
+            "write `{secret:NAME}` as a whole value; name the secret under `secrets` of the entry, \
+             and the place with `synapse secret set NAME --for`",
         ),
         Refusal::Subtree => advice(
             "part of what lies below the target is out of scope",

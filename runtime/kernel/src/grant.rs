@@ -120,6 +120,11 @@ impl Grant {
         &self.summary
     }
 
+    /// The secrets that its entries for hosts name.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.parts.hosts.iter().flat_map(|entry| &entry.secrets).map(|name| &**name)
+    }
+
     /// What is legal and probably not meant, in the order of the file.
     #[must_use]
     pub fn warnings(&self) -> &[Notice] {

@@ -56,6 +56,8 @@ pub struct Manifest {
 /// How a server is reached.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Start {
+    /// Whose secrets it has: the manifest's `server`.
+    pub server: String,
     /// The program and its arguments; empty for one at a URL.
     pub command: Vec<String>,
     /// Its address; empty for a program.
@@ -64,6 +66,9 @@ pub struct Start {
     pub lines: bool,
     /// Variables that the program inherits.
     pub environment: Vec<String>,
+    /// Variables of the program, or headers of what is sent to the address, whose values
+    /// are `{secret:NAME}`; that of `authorization` may have a scheme before it.
+    pub secrets: Vec<(String, String)>,
     /// What the program may read besides itself.
     pub read: Vec<String>,
     /// What the program may read and change.

@@ -21,6 +21,7 @@ use synapse_abi::registry::{Egress, Harm, Primitive, Role};
 use synapse_abi::reply::Form;
 use synapse_boundary::gates::Question;
 pub use synapse_boundary::record::SinkFailed;
+use synapse_boundary::secret::blanks;
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::target::Target;
 use synapse_boundary::{Entry, Facts, Integrity, Label, Origin, Recorder, Said, Secrecy};
@@ -246,6 +247,8 @@ impl<S: Sink> Recorder for Log<S> {
         let row = entry.call.map(|call| call.primitive().row());
         let durability = match (entry.refusal, row) {
             (None, Some(row)) if row.harm == Harm::Destructive => Durability::Synced,
+            // A request that carries a secret counts as destructive.
+            (None, Some(_)) if entry.call.is_some_and(carries) => Durability::Synced,
             (None, Some(row)) if row.egress != Egress::Never => Durability::Written,
             _ => Durability::Soon,
         };
@@ -286,6 +289,11 @@ impl<S: Sink> Recorder for Log<S> {
         };
         self.note(&event, now)
     }
+}
+
+/// Whether a GET carries a secret.
+fn carries(call: &Call<'_>) -> bool {
+    call.primitive() == Primitive::NetHttpGet && blanks(call).is_ok_and(|all| !all.is_empty())
 }
 
 /// Whether the reply of a call stays with the kernel.

@@ -25,6 +25,7 @@ use synapse_abi::reply::{self, Form};
 use synapse_boundary::cite::Bearer;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
+use synapse_boundary::url::Url;
 use synapse_boundary::{
     Decided, Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Request, TurnEnd,
     Verdict, Warrants, commit, decide,
@@ -622,5 +623,9 @@ impl<P: Platform> Facts for Stores<P> {
 
     fn is_own_creation(&self, path: &NormalPath<'_>) -> bool {
         self.platform.is_own(path.as_str(), self.creator)
+    }
+
+    fn serves(&self, secret: &str, url: &Url<'_>) -> bool {
+        self.platform.serves(secret, url)
     }
 }

@@ -98,6 +98,10 @@ pub struct Net {
     pub clear: Secrecy,
     /// The compartments of what comes from there.
     pub own: Secrecy,
+    /// The secrets that a request may carry there.
+    pub secrets: Vec<String>,
+    /// Whether one that carries a secret only reads.
+    pub reads: bool,
 }
 
 /// Where a call wants to go.
@@ -111,12 +115,14 @@ pub struct Place<'a> {
     pub method: Method,
     /// The URL's path.
     pub path: Option<&'a str>,
+    /// The names of the secrets that it carries.
+    pub secrets: &'a [&'a str],
 }
 
 impl<'a> Place<'a> {
     /// The place that a URL names.
     pub fn of(url: &Url<'a>, method: Method) -> Self {
-        Self { host: url.host(), port: url.port(), method, path: Some(url.path()) }
+        Self { host: url.host(), port: url.port(), method, path: Some(url.path()), secrets: &[] }
     }
 }
 
@@ -131,6 +137,7 @@ impl Net {
         self.methods.contains(&place.method)
             && self.ports.iter().any(|ports| ports.contains(&place.port))
             && (place.path.is_none() || self.paths.iter().any(below))
+            && place.secrets.iter().all(|name| self.secrets.iter().any(|known| known == name))
     }
 }
 
@@ -152,11 +159,17 @@ pub struct Terms {
     pub clear: Secrecy,
     /// The compartments of what comes from there.
     pub own: Secrecy,
+    /// Whether a request carries a secret by which it may do more than read.
+    pub acts: bool,
 }
 
 impl Terms {
     const fn join(self, other: Self) -> Self {
-        Self { clear: self.clear.join(other.clear), own: self.own.join(other.own) }
+        Self {
+            clear: self.clear.join(other.clear),
+            own: self.own.join(other.own),
+            acts: self.acts && other.acts,
+        }
     }
 }
 
@@ -213,8 +226,8 @@ impl Scope {
     pub fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<Terms, Refusal> {
         let named = self.check_net(place)?;
         match self.nets.check(address, place) {
-            Ok(Terms { clear, own }) => {
-                Ok(Terms { clear: named.clear.meet(clear), own: named.own.join(own) })
+            Ok(Terms { clear, own, .. }) => {
+                Ok(Terms { clear: named.clear.meet(clear), own: named.own.join(own), ..named })
             }
             Err(Refusal::OutOfScope) if special(bits(address)).is_none() => Ok(named),
             Err(refusal) => Err(refusal),
@@ -259,8 +272,9 @@ fn judge<'a>(
         match rule {
             Rule::Deny => return Err(Refusal::Denied),
             Rule::Allow(net) if names && net.covers(place) => {
-                let more = Terms { clear: net.clear, own: net.own };
-                terms = Ok(terms.unwrap_or_default().join(more));
+                let acts = !place.secrets.is_empty() && !net.reads;
+                let more = Terms { clear: net.clear, own: net.own, acts };
+                terms = Ok(terms.map_or(more, |terms| terms.join(more)));
             }
             Rule::Allow(_) => {}
         }
@@ -328,6 +342,8 @@ mod tests {
             paths: ["/".into()].into(),
             clear: Secrecy::PROMPT,
             own: Secrecy::NONE,
+            secrets: [].into(),
+            reads: false,
         }
     }
 

@@ -142,9 +142,9 @@ fn run(seed: u64) -> HashMap<(Outcome, &'static str), usize> {
 }
 
 /// Every refusal that this version can come to.
-const REFUSALS: [u16; 24] = [
+const REFUSALS: [u16; 25] = [
     101, 102, 103, 104, 201, 202, 203, 301, 302, 303, 304, 305, 306, 307, 308, 310, 401, 402, 403,
-    404, 405, 406, 407, 409,
+    404, 405, 406, 407, 409, 410,
 ];
 
 /// Goes through a quarter of the worlds, and sees to it that they were not all alike.
@@ -170,6 +170,9 @@ fn agree(seed: u64) {
             _ => assert!(found >= 100, "{} was permitted {found} times", row.name),
         }
     }
+    let acting =
+        count(&|outcome, name| (outcome, name) == (Outcome::Question(301), "net_http_get"));
+    assert!(acting > 0, "no secret made a GET destructive");
     let covered = count(&|outcome, name| (outcome, name) == (Outcome::Permitted, "covered"));
     assert!(covered >= 1000, "{covered} calls were covered by a warrant");
     let known = |outcome| match outcome {

@@ -43,6 +43,8 @@ fn net(paths: &[&str], own: Secrecy, clear: Secrecy) -> Net {
         paths: paths.iter().map(|path| (*path).into()).collect(),
         clear,
         own,
+        secrets: Vec::new(),
+        reads: false,
     }
 }
 

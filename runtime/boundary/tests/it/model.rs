@@ -8,7 +8,7 @@ use synapse_boundary::scope::{Effect, Method};
 
 use crate::leave;
 use crate::names::{self, covers, folded, host_within, split};
-use crate::world::{Flaw, Form, Json, Outcome, Sentence, Stamp, World};
+use crate::world::{Flaw, Form, Json, NetEntry, Outcome, Sentence, Stamp, World};
 
 /// What comes of a sentence of so many bytes, what would justify it, and the place
 /// of the warrant that it rests on.
@@ -99,13 +99,14 @@ fn label(world: &World, sentence: &Sentence, row: &Row, stamp: Stamp) -> Option<
     let destroys = match row.name {
         "fs_delete" => !own,
         "tool_use" => tool.is_some_and(|tool| tool.effect == Effect::Store),
+        "net_http_get" => net(world, sentence, row).is_ok_and(|(_, acts)| acts),
         _ => row.harm == Harm::Destructive,
     };
     let replaces = row.name == "fs_write" && sentence.word(2) == Some("replace");
     let displaces = (replaces || row.name == "fs_edit") && !own;
     let clear = match row.name {
         "channel_write" => world.peer(sentence),
-        "net_http_get" | "net_http_post" => net(world, sentence, row).ok(),
+        "net_http_get" | "net_http_post" => net(world, sentence, row).ok().map(|(clear, _)| clear),
         "tool_use" | "tool_commit" => tool.map(|tool| tool.clear),
         _ => None,
     };
@@ -155,8 +156,9 @@ fn reaches(world: &World, path: &[String], needs: Rights) -> Result<(), u16> {
     if world.deny.iter().any(denies) { Err(402) } else { allowed.then_some(()).ok_or(401) }
 }
 
-/// What the other end of the network is cleared for.
-fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<u64, u16> {
+/// What the other end of the network is cleared for, and whether a secret goes there
+/// that may do more than read.
+fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<(u64, bool), u16> {
     let text = world.text(sentence, 0).ok_or(405_u16)?;
     let (method, place) = match (row.name, sentence.argument(1)) {
         ("net_listen", Some(Json::Uint(port))) => (Method::Listen, names::listener(text, *port)),
@@ -167,14 +169,56 @@ fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<u64, u16> {
     if world.deny_hosts.iter().any(|pattern| host_within(pattern, host).is_some()) {
         return Err(402);
     }
-    let covering = world.nets.iter().filter(|entry| {
+    let covers = |entry: &&NetEntry| {
         let below = |prefix: &&str| path.is_none_or(|path| names::is_below(path, prefix));
         host_within(entry.host, host).is_some_and(|bits| bits >= names::bits_to_name(host))
             && entry.methods.contains(&method)
             && (entry.ports.0..=entry.ports.1).contains(&port)
             && (path.is_none() || entry.paths.iter().any(below))
-    });
-    covering.map(|entry| entry.clear).reduce(|sum, clear| sum | clear).ok_or(401)
+    };
+    let covering: Vec<_> = world.nets.iter().filter(covers).collect();
+    if covering.is_empty() {
+        return Err(401);
+    }
+    let secrets = if method == Method::Listen { Vec::new() } else { secrets(sentence)? };
+    let naming: Vec<_> = covering
+        .iter()
+        .filter(|entry| secrets.iter().all(|secret| entry.secrets.contains(secret)))
+        .collect();
+    if naming.is_empty() || !secrets.iter().all(|secret| world.served.contains(&(secret, host))) {
+        return Err(410);
+    }
+    let clear = naming.iter().fold(0, |sum, entry| sum | entry.clear);
+    Ok((clear, !secrets.is_empty() && !naming.iter().any(|entry| entry.reads)))
+}
+
+/// The secrets that a request is to carry, each a whole literal value.
+fn secrets(sentence: &Sentence) -> Result<Vec<&'static str>, u16> {
+    let mut asked = Vec::new();
+    let whole = |text: &str, [open, close]: [&str; 2]| {
+        let is = |name: &&&str| text == format!("{open}{name}{close}");
+        names::SECRETS.iter().find(is).copied().ok_or(410_u16)
+    };
+    if let Some(Json::Object(members)) = sentence.argument(1) {
+        for (name, value) in members {
+            match value {
+                Json::Text(text) if text.contains("{secret:") => {
+                    let schemed = name.eq_ignore_ascii_case("authorization");
+                    let text = text.strip_prefix("Bearer ").filter(|_| schemed).unwrap_or(text);
+                    asked.push(whole(text, ["{secret:", "}"])?);
+                }
+                _ => {}
+            }
+        }
+    }
+    if let Some(Json::Text(url)) = sentence.argument(0)
+        && let Some((_, query)) = url.split_once('?')
+    {
+        for pair in query.split('&').filter(|pair| pair.contains("%7Bsecret:")) {
+            asked.push(whole(pair.trim_start_matches("k="), ["%7Bsecret:", "%7D"])?);
+        }
+    }
+    Ok(asked)
 }
 
 /// Whether no header moves the request, its end or its meaning, and each is one line.

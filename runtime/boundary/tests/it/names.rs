@@ -18,6 +18,10 @@ pub(crate) const BAD: &[&str] =
 pub(crate) const URLS: &[(&str, &str, u64, &str)] = &[
     ("https://a.example/", "a.example", 443, "/"),
     ("https://a.example/v1", "a.example", 443, "/v1"),
+    ("https://a.example/v1?k=%7Bsecret:a%7D", "a.example", 443, "/v1"),
+    ("https://a.example/?k=1&k=%7Bsecret:b_9%7D", "a.example", 443, "/"),
+    ("https://a.example/?k=x%7Bsecret:a%7D", "a.example", 443, "/"),
+    ("https://a.example/%7Bsecret:a%7D?k=%7Bsecret%3Aa%7D", "a.example", 443, "/%7Bsecret:a%7D"),
     ("https://a.example/v1x", "a.example", 443, "/v1x"),
     ("https://a.example:8443/v1/y", "a.example", 8443, "/v1/y"),
     ("http://a.example/v1/", "a.example", 80, "/v1/"),
@@ -35,6 +39,8 @@ pub(crate) const URLS: &[(&str, &str, u64, &str)] = &[
     ("https://[::ffff:a01:203]/", "[::ffff:a01:203]", 443, "/"),
     ("https://[2606:4700::1111]/", "[2606:4700::1111]", 443, "/"),
 ];
+/// Names of secrets.
+pub(crate) const SECRETS: &[&str] = &["a", "b_9"];
 /// URLs with another canonical form, or none.
 pub(crate) const WRONG_URLS: &[&str] = &[
     "https://A.example/", "https://a.example", "https://a.example:443/", "ftp://a.example/",

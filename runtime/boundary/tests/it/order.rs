@@ -47,7 +47,10 @@ pub(crate) fn world() -> World {
             ports: (1, 65_535),
             paths: vec!["/"],
             clear: 1,
+            secrets: vec!["a"],
+            reads: false,
         }],
+        served: vec![("a", "a.example"), ("b_9", "a.example")],
         deny_hosts: vec!["no.b.example"],
         tools: vec![tool("mail/send", Effect::Commit), tool("notes/add", Effect::Store)],
         held: vec![
@@ -227,6 +230,25 @@ fn i1_within_gate_3_protected_names_then_harm_then_secrecy_and_all_before_gate_4
     pair(303, replace("/out"), &[READ, NO_ROOM], 401, replace("/out"), &[READ]);
     pair(304, &over, &[SECRET], 407, &over, &[]);
     pair(304, &wrong_verb, &[SECRET], 401, &wrong_verb, &[]);
+}
+
+#[test]
+fn a_get_that_carries_a_secret_is_destructive_unless_its_entry_says_that_it_reads() {
+    const READS: Change = |world| world.nets[0].reads = true;
+    const UNSERVED: Change = |world| world.served.clear();
+    let get = |host: &str, headers: &str| {
+        format!(
+            r#"{{"name":"net_http_get","arguments":{{"url":"https://{host}/","headers":{headers}}}}}"#
+        )
+    };
+    let carrying = get("a.example", r#"{"x-key":"{secret:a}"}"#);
+    pair(301, &carrying, &[READ], 0, &carrying, &[]);
+    pair(0, &carrying, &[READ, READS], 0, get("a.example", "{}"), &[READ]);
+    pair(410, &carrying, &[READ, READS, UNSERVED], 410, &carrying, &[UNSERVED]);
+    let unnamed = get("a.example", r#"{"x-key":"{secret:b_9}"}"#);
+    pair(410, &unnamed, &[READ], 401, get("b.example", r#"{"x-key":"{secret:a}"}"#), &[]);
+    let part = get("a.example", r#"{"x-key":"x{secret:a}","te":"x"}"#);
+    pair(410, &part, &[READ], 407, get("a.example", r#"{"te":"x"}"#), &[READ]);
 }
 
 #[test]

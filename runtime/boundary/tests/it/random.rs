@@ -7,7 +7,7 @@ use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
 use synapse_boundary::{Integrity, Secrecy, Warrants};
 
-use crate::names::{BAD, HOSTS, NAMES, NETS, STEPS, URLS, WRONG_HOSTS, WRONG_URLS};
+use crate::names::{self, BAD, HOSTS, NAMES, NETS, STEPS, URLS, WRONG_HOSTS, WRONG_URLS};
 use crate::sentences::Random;
 use crate::world::{
     Flaw, Form, Handle, Json, Limit, NetEntry, Sentence, Stamp, ToolEntry, Value, World,
@@ -17,6 +17,11 @@ use crate::world::{
 const HEADERS: &[&str] =
     &["accept", "Accept", "range", "x-a", "$x", "authorization", "cookie", "tea", "x-hosts"];
 
+/// Values that ask for a secret, or for a part of one.
+const BLANKS: &[&str] = &[
+    "{secret:a}", "{secret:a}", "{secret:b_9}", "Bearer {secret:a}", "Bearer {secret:a}",
+    "x{secret:a}", "{secret:a}{secret:b_9}", "{secret:}", "a=b {secret:a}",
+];
 /// Names of headers that it may not carry.
 const WRONG_HEADERS: &[&str] = &[
     "Host", "te", "Content_Length", "x-forwarded-for", "X-HTTP-Method-Override", "_method",
@@ -103,6 +108,9 @@ impl Random {
             allow: (0..self.below(4)).map(|_| (self.pick(ALLOW), self.rights())).collect(),
             deny: if self.one_in(2) { self.some(DENY, 3) } else { Vec::new() },
             nets: (0..self.below(8)).map(|_| self.net()).collect(),
+            served: (0..self.below(6))
+                .map(|_| (self.pick(names::SECRETS), self.pick(&["a.example", "10.1.2.3"])))
+                .collect(),
             deny_hosts: if self.one_in(3) { self.some(NETS, 2) } else { Vec::new() },
             tools: TOOLS.iter().filter_map(|name| self.tool(name)).collect(),
             held: (1..=self.below(6)).filter_map(|number| self.value(number)).collect(),
@@ -121,7 +129,16 @@ impl Random {
             world.lines.push(LINES[4].into());
             let methods = vec![Method::Get, Method::Post];
             let (ports, paths, clear) = ((1, 65_535), vec!["/"], self.pick(CLEARED));
-            world.nets.push(NetEntry { host: "a.example", methods, ports, paths, clear });
+            let (secrets, reads) = (self.some(names::SECRETS, 2), self.one_in(2));
+            world.nets.push(NetEntry {
+                host: "a.example",
+                methods,
+                ports,
+                paths,
+                clear,
+                secrets,
+                reads,
+            });
         }
         world
     }
@@ -145,6 +162,8 @@ impl Random {
             ports: self.pick(&[(1, 65_535), (1, 65_535), (443, 443), (80, 8080)]),
             paths: self.pick(&[&["/"][..], &["/"], &["/v1"], &["/v1/", "/latest"], &[]]).into(),
             clear: self.pick(CLEARED),
+            secrets: self.some(names::SECRETS, 2),
+            reads: self.one_in(2),
         }
     }
 
@@ -381,6 +400,7 @@ impl Random {
             let value = match self.below(16) {
                 0 => Json::Held(self.number()),
                 1 => Json::Text(self.pick(WRONG_LINES).into()),
+                2..4 => Json::Text(self.pick(BLANKS).into()),
                 _ => Json::Text(self.pick(&["text/html, */*", "", "x\"y"]).into()),
             };
             let names = if self.one_in(8) { WRONG_HEADERS } else { HEADERS };

@@ -127,13 +127,15 @@ impl Session {
             paths: vec!["/".into()],
             clear: Secrecy::PROMPT,
             own: Secrecy::NONE,
+            secrets: Vec::new(),
+            reads: false,
         };
         scope.net(HostPattern::parse("*.example").unwrap(), net);
         let amount = Decimal::parse("0").unwrap()..=Decimal::parse("50").unwrap();
         let pay = Tool {
             effect: Effect::Commit,
             limits: vec![("amount".into(), Limit::Within(amount))],
-            terms: Terms { clear: Secrecy::PROMPT, own: Secrecy::NONE },
+            terms: Terms { clear: Secrecy::PROMPT, ..Terms::default() },
             verb: Verb {
                 arguments: [("to".into(), "person".into()), ("amount".into(), String::new())]
                     .into(),
@@ -564,7 +566,7 @@ fn mailbox(lines: &[&str]) -> Session {
     ] {
         let verb =
             Verb { arguments: pairs(arguments), says: vec![says.into()], fields: pairs(fields) };
-        let terms = Terms { clear: Secrecy::PROMPT, own };
+        let terms = Terms { clear: Secrecy::PROMPT, own, acts: false };
         session.scope.tool(name, Tool { effect, limits: Vec::new(), terms, verb });
     }
     session

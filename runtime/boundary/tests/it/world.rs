@@ -9,6 +9,7 @@ use synapse_boundary::gates::{Facts, Held, Request};
 use synapse_boundary::scope::{
     Decimal, Effect, HostPattern, Method, Net, Pattern, Rights, Scope, Terms, Tool, Verb,
 };
+use synapse_boundary::url::{Host, Url};
 use synapse_boundary::{Integrity, Label, Mark, Names, NormalPath, Origin, Secrecy, Warrants};
 
 use crate::leave::{Funds, Leave};
@@ -35,6 +36,8 @@ pub(crate) struct World {
     pub(crate) deny: Vec<&'static str>,
     pub(crate) nets: Vec<NetEntry>,
     pub(crate) deny_hosts: Vec<&'static str>,
+    /// Secrets that the board has, and the host that each is for.
+    pub(crate) served: Vec<(&'static str, &'static str)>,
     pub(crate) tools: Vec<ToolEntry>,
     pub(crate) held: Vec<Value>,
     pub(crate) handles: Vec<Handle>,
@@ -66,6 +69,8 @@ pub(crate) struct NetEntry {
     pub(crate) ports: (u64, u64),
     pub(crate) paths: Vec<&'static str>,
     pub(crate) clear: u64,
+    pub(crate) secrets: Vec<&'static str>,
+    pub(crate) reads: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -183,6 +188,8 @@ impl World {
                 paths: entry.paths.iter().map(|path| (*path).into()).collect(),
                 clear: Secrecy::from_bits(entry.clear),
                 own: Secrecy::NONE,
+                secrets: entry.secrets.iter().map(|name| (*name).into()).collect(),
+                reads: entry.reads,
             };
             scope.net(HostPattern::parse(entry.host).unwrap(), net);
         }
@@ -190,7 +197,7 @@ impl World {
             scope.deny_host(HostPattern::parse(host).unwrap());
         }
         for entry in &self.tools {
-            let terms = Terms { clear: Secrecy::from_bits(entry.clear), own: Secrecy::NONE };
+            let terms = Terms { clear: Secrecy::from_bits(entry.clear), ..Terms::default() };
             let limits =
                 entry.limits.iter().map(|(name, limit)| ((*name).into(), limit.compiled()));
             let roles = entry.roles.iter().map(|(name, ty)| ((*name).into(), (*ty).into()));
@@ -359,6 +366,11 @@ impl Facts for World {
 
     fn is_own_creation(&self, path: &NormalPath<'_>) -> bool {
         self.own.contains(&path.as_str())
+    }
+
+    fn serves(&self, secret: &str, url: &Url<'_>) -> bool {
+        let for_host = |host: &str| Host::parse(host).unwrap() == url.host();
+        self.served.iter().any(|(name, host)| *name == secret && for_host(host))
     }
 }
 

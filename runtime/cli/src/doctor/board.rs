@@ -6,6 +6,8 @@
 use std::fs::OpenOptions;
 use std::process::Command;
 
+use synapse_secrets::keyring::Keyring;
+
 use super::{Check, Need};
 use crate::build::{INSTALL_TARGET, TARGET, toolchain};
 
@@ -52,6 +54,20 @@ pub(super) fn kvm() -> Check {
         need: Need::More,
         why: "the firmware boots without it too, several times slower",
         todo: "nothing is needed; to have it, turn on virtualisation and join the group kvm",
+    }
+}
+
+/// Who could have the key of secrets.
+pub(super) fn keyring() -> Check {
+    let found = Keyring::of_session().map(|_| "this session has one".to_owned());
+    Check {
+        name: "keyring",
+        found: found.ok_or_else(|| "there is no session bus, or no `secret-tool`".to_owned()),
+        need: Need::More,
+        why: "without one the key of `synapse secret` is a file beside the secrets, and whoever can \
+              read the state folder can read them",
+        todo: "nothing is needed; to have one, use a desktop's session, and install secret-tool \
+               (on Debian: apt-get install libsecret-tools)",
     }
 }
 

@@ -40,7 +40,13 @@ impl Doctor {
         let mut checks = disk::state();
         checks.extend(self.dirs.iter().flat_map(|dir| disk::folder(dir)));
         checks.extend(engines::all());
-        checks.extend([board::compiler(), board::emulator(), board::kvm(), terminal()]);
+        checks.extend([
+            board::compiler(),
+            board::emulator(),
+            board::kvm(),
+            board::keyring(),
+            terminal(),
+        ]);
         let well = checks.iter().all(|check| !check.stops_a_run());
         for check in &checks {
             let text =

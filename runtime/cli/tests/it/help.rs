@@ -9,8 +9,8 @@ fn help_names_every_command_and_each_its_exit_codes() {
     let whole = out(&synapse(dir.path(), &["--help"]));
     let commands = [
         "new", "run", "build", "firmware", "primitives", "audit", "undo", "grant", "tools", "why",
-        "check", "package", "install", "upgrade", "list", "show", "revoke", "remove", "bench",
-        "sessions", "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
+        "secret", "check", "package", "install", "upgrade", "list", "show", "revoke", "remove",
+        "bench", "sessions", "ps", "cancel", "confirm", "gc", "doctor", "completions", "man",
     ];
     for command in commands {
         assert!(whole.contains(&format!("\n  {command}")), "{whole}");
@@ -34,6 +34,9 @@ fn help_names_every_command_and_each_its_exit_codes() {
         &["tools", "list", "--help"],
         &["tools", "import", "--help"],
         &["tools", "schema", "--help"],
+        &["secret", "set", "--help"],
+        &["secret", "list", "--help"],
+        &["secret", "remove", "--help"],
         &["why", "--help"],
         &["check", "--help"],
         &["doctor", "--help"],

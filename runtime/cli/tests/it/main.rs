@@ -26,6 +26,7 @@ mod packages;
 mod redteam;
 mod run;
 mod screen;
+mod secret;
 mod sessions;
 mod state;
 mod terminal;

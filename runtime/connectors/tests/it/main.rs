@@ -18,6 +18,7 @@ use synapse_kernel::manifest::Manifest;
 use synapse_primitives::platform::{Connectors, Use, Used};
 use synapse_primitives::rest::Names;
 use synapse_primitives::tree::NoTree;
+use synapse_secrets::{Given, Secret, Value};
 use tempfile::TempDir;
 
 struct World {
@@ -40,6 +41,7 @@ impl World {
 
     /// A manifest of the server in this mode.
     fn manifest(&self, mode: &str) -> Manifest {
+        let secrets = if mode == "keyed" { r#"secrets = { KEY = "{secret:key}" }"# } else { "" };
         let text = format!(
             r#"version = 1
 server = "test"
@@ -49,6 +51,7 @@ read = ["{}"]
 write = ["{}"]
 seconds = 3
 reply = 4096
+{secrets}
 [verbs.list]
 tool = "listMail"
 about = "Lists."
@@ -73,13 +76,17 @@ effect = "read"
 
     /// The board of a server that was approved when it was honest.
     fn board(&self, mode: &str) -> Board {
+        self.board_of(mode, launcher())
+    }
+
+    fn board_of(&self, mode: &str, launched: Launcher) -> Board {
         let list = block(async {
             let mut server = Server::start(&self.manifest("honest").start, &launcher()).await?;
             server.list().await
         });
         let approved = Approved { manifest: self.manifest(mode), list: list.unwrap().digest() };
         let told = self.folder.path().join("told");
-        Board::new(vec![approved], &told, launcher(), Arc::clone(&self.cancel)).unwrap()
+        Board::new(vec![approved], &told, launched, Arc::clone(&self.cancel)).unwrap()
     }
 }
 
@@ -87,7 +94,11 @@ fn launcher() -> Launcher {
     let mut program: PathBuf = std::env::current_exe().unwrap();
     program.pop();
     program.pop();
-    Launcher { program: program.join("examples/confine"), arguments: Vec::new() }
+    Launcher {
+        program: program.join("examples/confine"),
+        arguments: Vec::new(),
+        secrets: Arc::default(),
+    }
 }
 
 fn block<T>(future: impl Future<Output = T>) -> T {
@@ -103,6 +114,33 @@ async fn call(board: &Board, tool: &str, arguments: &str) -> Used {
 
 fn text(used: Used) -> Result<String, Fault> {
     used.reply.map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn i17_a_secret_is_its_servers_variable_and_is_masked_in_what_that_says() {
+    let world = World::new();
+    let given = |place: &str| {
+        let value = Value::parse(b"hunter2-hunter2").unwrap();
+        let kept = vec![Secret::new("key", value, &[place]).unwrap()];
+        Launcher { secrets: Arc::new(Given::new(kept, |_| true)), ..launcher() }
+    };
+    for (place, missing) in [("tool:other", true), ("https://test", true), ("tool:test", false)] {
+        let board = world.board_of("keyed", given(place));
+        block(async {
+            let begun = board.begin().await;
+            if missing {
+                let told = begun.unwrap_err().to_string();
+                assert!(told.contains("synapse secret set key --for tool:test"), "{told}");
+                assert!(!Path::new(&world.path("server/out/mine")).exists());
+                return;
+            }
+            begun.unwrap();
+            let said = text(call(&board, "test/echo", "{}").await).unwrap();
+            assert_eq!(said, r#"{secret:key} {secret:key} "{secret:key}""#);
+        });
+    }
+    let had = std::fs::read_to_string(world.path("server/out/mine")).unwrap();
+    assert_eq!(had, "hunter2-hunter2");
 }
 
 #[test]

@@ -4,6 +4,8 @@
 //! - An answer that could be read in two ways is no answer: two lengths, a length
 //!   beside a transfer encoding, another encoding than `chunked`, another protocol.
 //! - No more of a body is kept than the call may have.
+//! - I17: a secret's value is put where its blank stood, and no echo of it in a form
+//!   that is looked for leaves this module.
 //!
 //! # Not here
 //! Connecting, time (`super`).
@@ -24,6 +26,8 @@ use hyper_util::rt::TokioIo;
 use synapse_boundary::url::{Host, Url};
 use synapse_primitives::Fault;
 use synapse_primitives::platform::{Fetch, Fetched};
+use synapse_secrets::{Given, Mask, Secret, given};
+use zeroize::Zeroizing;
 
 use super::wire::Stream;
 
@@ -31,12 +35,18 @@ use super::wire::Stream;
 const HEAD: usize = 64 << 10;
 const HEADERS: usize = 256;
 
-/// Sends a request on a connection of its own, and reads the answer.
+/// Sends a request on a connection of its own, with its secrets, and reads the answer.
 pub(super) async fn exchange(
     stream: Box<dyn Stream>,
     request: &Fetch<'_>,
+    given: &Given,
 ) -> Result<Fetched, Fault> {
-    let mut answer = Answer::to(stream, request).await?;
+    let named = request.secrets.iter().map(|blank| given.for_url(blank.name, &request.url));
+    let secrets: Vec<&Secret> = named.collect::<Option<_>>().ok_or(Fault::Changed)?;
+    let mut answer = Answer::to(stream, request, &secrets).await?;
+    if !secrets.is_empty() && !is_readable(&answer.head) {
+        return Err(Fault::BadAnswer);
+    }
     let fits =
         |length: usize| if length <= request.most { Ok(()) } else { Err(Fault::ReplyTooLarge) };
     fits(usize::try_from(answer.body.size_hint().lower()).unwrap_or(usize::MAX))?;
@@ -47,7 +57,35 @@ pub(super) async fn exchange(
     }
     let headers = answer.head.headers.iter();
     let headers = headers.map(|(name, value)| (name.as_str().into(), value.as_bytes().into()));
-    Ok(Fetched { status: answer.head.status.as_u16(), headers: headers.collect(), body })
+    let status = answer.head.status.as_u16();
+    let mut fetched = Fetched { status, headers: headers.collect(), body };
+    mask(&mut fetched, &Mask::new(secrets));
+    fits(fetched.body.len()).map(|()| fetched)
+}
+
+/// Whether an echo in the answer's body would be seen: packed, or in part, it is not.
+fn is_readable(head: &Parts) -> bool {
+    let plain = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"identity");
+    head.headers.get_all(header::CONTENT_ENCODING).iter().all(plain)
+        && head.status != StatusCode::PARTIAL_CONTENT
+        && !head.headers.contains_key(header::CONTENT_RANGE)
+}
+
+/// Puts `{secret:NAME}` in place of each echo. Of a body that has one the length that
+/// was sent goes too, since it tells that of the value.
+fn mask(fetched: &mut Fetched, mask: &Mask<'_>) {
+    for (name, value) in &mut fetched.headers {
+        if let Some(hidden) = mask.hide(name.as_bytes()) {
+            *name = String::from_utf8_lossy(&hidden).into_owned();
+        }
+        if let Some(hidden) = mask.hide(value) {
+            *value = hidden;
+        }
+    }
+    if let Some(hidden) = mask.hide(&fetched.body) {
+        fetched.body = hidden;
+        fetched.headers.retain(|(name, _)| name != header::CONTENT_LENGTH.as_str());
+    }
 }
 
 /// An answer, whose body comes piece by piece.
@@ -61,8 +99,12 @@ pub(super) struct Answer {
 
 impl Answer {
     /// Sends a request on a connection of its own, and reads the head of the answer.
-    pub(super) async fn to(stream: Box<dyn Stream>, request: &Fetch<'_>) -> Result<Self, Fault> {
-        let written = written(request)?;
+    pub(super) async fn to(
+        stream: Box<dyn Stream>,
+        request: &Fetch<'_>,
+        secrets: &[&Secret],
+    ) -> Result<Self, Fault> {
+        let written = written(request, secrets)?;
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(HEAD)
             .max_headers(HEADERS)
@@ -113,24 +155,38 @@ impl Driven {
     }
 }
 
-/// The request as it is sent.
-fn written(request: &Fetch<'_>) -> Result<Request<Full<Bytes>>, Fault> {
+/// The request as it is sent: each secret stands where its blank stood.
+fn written(request: &Fetch<'_>, secrets: &[&Secret]) -> Result<Request<Full<Bytes>>, Fault> {
     let url = &request.url;
-    let target = match url.query() {
-        Some(query) => format!("{}?{query}", url.path()),
-        None => url.path().to_owned(),
-    };
+    let blanks = || request.secrets.iter().zip(secrets);
+    let mut target = Zeroizing::new(url.path().to_owned());
+    if let Some(query) = url.query() {
+        let mut query = Zeroizing::new(query.to_owned());
+        for (_, secret) in blanks().filter(|(blank, _)| blank.header.is_none()) {
+            query = given::query(&query, secret);
+        }
+        target = given::joined([url.path(), "?", &query]);
+    }
     let (method, content) = match request.content {
         Some(content) => (Method::POST, Bytes::copy_from_slice(content)),
         None => (Method::GET, Bytes::new()),
     };
     let mut written = Request::builder()
         .method(method)
-        .uri(target)
+        .uri(&**target)
         .header(header::HOST, authority(url))
         .header(header::CONNECTION, HeaderValue::from_static("close"));
-    for (name, value) in request.headers {
-        written = written.header(name, value);
+    for (place, (name, value)) in request.headers.iter().enumerate() {
+        let secret = blanks().find(|(blank, _)| blank.header == Some(place));
+        written = match secret {
+            Some((_, secret)) => {
+                let filled = given::header(value, secret).ok_or(Fault::Changed)?;
+                let mut value = HeaderValue::from_str(&filled).map_err(|_| Fault::TooLarge)?;
+                value.set_sensitive(true);
+                written.header(name, value)
+            }
+            None => written.header(name, value),
+        };
     }
     written.body(Full::new(content)).map_err(|_| Fault::TooLarge)
 }

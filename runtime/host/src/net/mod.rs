@@ -35,6 +35,7 @@ use synapse_boundary::url::{Host, Scheme, Url};
 use synapse_primitives::Fault;
 use synapse_primitives::disk::{Fetching, Net};
 use synapse_primitives::platform::{Fetch, Fetched};
+use synapse_secrets::Given;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
@@ -57,6 +58,7 @@ pub struct Client {
     whole: Duration,
     pause: Duration,
     cancel: Arc<AtomicBool>,
+    secrets: Arc<Given>,
 }
 
 impl core::fmt::Debug for Client {
@@ -90,7 +92,14 @@ impl Client {
         // A ticket would let a server know one task by another's visit.
         config.resumption = Resumption::disabled();
         let tls = TlsConnector::from(Arc::new(config));
-        Ok(Self { wire, tls, opening: OPENING, whole: WHOLE, pause: PAUSE, cancel })
+        let secrets = Arc::default();
+        Ok(Self { wire, tls, opening: OPENING, whole: WHOLE, pause: PAUSE, cancel, secrets })
+    }
+
+    /// The same client, with these secrets.
+    #[must_use]
+    pub fn given(self, secrets: Arc<Given>) -> Self {
+        Self { secrets, ..self }
     }
 
     /// Sends a request whose answer's body is too long, or too slow, for a call, and comes
@@ -99,14 +108,14 @@ impl Client {
     /// # Errors
     /// As a call's.
     pub(crate) async fn stream(&self, request: &Fetch<'_>) -> Result<Streamed, Fault> {
-        let begun = async { http::Answer::to(self.open(request).await?, request).await };
+        let begun = async { http::Answer::to(self.open(request).await?, request, &[]).await };
         let answer = timeout(self.opening + self.pause, begun).await;
         Ok(Streamed { answer: answer.map_err(|_| Fault::TimedOut)??, pause: self.pause })
     }
 
     async fn answer(&self, request: Fetch<'_>) -> Result<Fetched, Fault> {
         let opened = timeout(self.opening, self.open(&request)).await;
-        http::exchange(opened.map_err(|_| Fault::TimedOut)??, &request).await
+        http::exchange(opened.map_err(|_| Fault::TimedOut)??, &request, &self.secrets).await
     }
 
     /// Connects to where a request goes, and sees that it is there.
@@ -174,6 +183,10 @@ impl Streamed {
 }
 
 impl Net for Client {
+    fn serves(&self, secret: &str, url: &Url<'_>) -> bool {
+        self.secrets.for_url(secret, url).is_some()
+    }
+
     fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a> {
         Box::pin(async move {
             let until = Instant::now() + self.whole;

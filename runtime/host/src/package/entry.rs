@@ -55,6 +55,12 @@ pub struct Host {
     /// Compartments that may go there.
     #[serde(default = "prompt")]
     pub clear: Vec<String>,
+    /// Secrets that a request may carry there.
+    #[serde(default)]
+    pub secrets: Vec<String>,
+    /// Whether one that carries a secret only reads.
+    #[serde(default)]
+    pub reads: bool,
 }
 
 /// A verb of a connector, and what its arguments may be.
@@ -82,10 +88,15 @@ impl Entry {
             Self::Path(Place { path, rights }) => {
                 ("paths", format!("path = {}\nrights = {}\n", quoted(path), array(rights)))
             }
-            Self::Host(Host { host, ports, methods, paths, clear }) => {
+            Self::Host(Host { host, ports, methods, paths, clear, secrets, reads }) => {
+                let secrets = if secrets.is_empty() {
+                    String::new()
+                } else {
+                    format!("secrets = {}\nreads = {reads}\n", array(secrets))
+                };
                 let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
                 let body = format!(
-                    "host = {}\nports = [{}]\nmethods = {}\npaths = {}\nclear = {}\n",
+                    "host = {}\nports = [{}]\nmethods = {}\npaths = {}\nclear = {}\n{secrets}",
                     quoted(host),
                     ports.join(", "),
                     array(methods),
@@ -129,6 +140,8 @@ impl Entry {
                     && holds(&own.methods, &other.methods)
                     && other.paths.iter().all(path)
                     && holds(&own.clear, &other.clear)
+                    && holds(&own.secrets, &other.secrets)
+                    && (own.reads || !other.reads)
             }
             (Self::Tool(own), Self::Tool(other)) => {
                 let limit = |(name, limit): (&String, &Limit)| {
@@ -159,7 +172,10 @@ impl Entry {
                 let host = narrower(&own.host, &other.host, host_covers)?;
                 let clear = common(&own.clear, &other.clear);
                 let some = !ports.is_empty() && !methods.is_empty() && !paths.is_empty();
-                some.then_some(Self::Host(Host { host, ports, methods, paths, clear }))
+                let secrets = common(&own.secrets, &other.secrets);
+                let reads = own.reads && other.reads;
+                let met = Host { host, ports, methods, paths, clear, secrets, reads };
+                some.then_some(Self::Host(met))
             }
             (Self::Tool(own), Self::Tool(other)) => {
                 if own.tool != other.tool || own.effect != other.effect {

@@ -145,6 +145,8 @@ struct Asked {
     ports: Option<Vec<Ports>>,
     methods: Option<Vec<String>>,
     paths: Option<Vec<String>>,
+    secrets: Option<Vec<String>>,
+    reads: Option<bool>,
     tool: Option<String>,
     effect: Option<String>,
     limits: Option<BTreeMap<String, Limit>>,
@@ -283,13 +285,17 @@ impl Asked {
             ports,
             methods,
             paths,
+            secrets,
+            reads,
             tool,
             effect,
             limits,
             clear,
         } = self;
         let place = path.is_some() || rights.is_some();
-        let net = host.is_some() || ports.is_some() || methods.is_some() || paths.is_some();
+        let carries = secrets.is_some() || reads.is_some();
+        let reached = ports.is_some() || methods.is_some() || paths.is_some();
+        let net = host.is_some() || reached || carries;
         let verb = tool.is_some() || effect.is_some() || limits.is_some();
         let kinds = [primitive.is_some(), place, net, verb];
         if kinds.iter().filter(|kind| **kind).count() != 1 || (clear.is_some() && !net && !verb) {
@@ -316,6 +322,8 @@ impl Asked {
                 methods: methods.unwrap_or(usual.methods),
                 paths: paths.unwrap_or(usual.paths),
                 clear: clear.unwrap_or(usual.clear),
+                secrets: secrets.unwrap_or(usual.secrets),
+                reads: reads.unwrap_or(usual.reads),
             }));
         }
         let Entry::Tool(usual) = defaults("tools", "tool = \"\"")? else { return None };

@@ -93,7 +93,7 @@ pub(super) fn entry(entry: &Entry) -> String {
     match entry {
         Entry::Primitive(name) => format!("{} ({})", verb(name), render::escape(name)),
         Entry::Path(Place { path, rights }) => format!("{}: {}", place(path), list(rights)),
-        Entry::Host(Host { host, ports, methods, paths, clear }) => {
+        Entry::Host(Host { host, ports, methods, paths, clear, secrets, reads }) => {
             let who = match host.strip_prefix("*.") {
                 Some(suffix) => format!("every host below {}", render::escape(suffix)),
                 None => render::escape(host),
@@ -105,8 +105,13 @@ pub(super) fn entry(entry: &Entry) -> String {
             } else {
                 format!(", below {}", list(paths))
             };
+            let carried = match (secrets.is_empty(), reads) {
+                (true, _) => String::new(),
+                (false, true) => format!("; with your secrets: {}, to read", list(secrets)),
+                (false, false) => format!("; with your secrets: {}", list(secrets)),
+            };
             format!(
-                "{who}: {} on port {}{below}; it may be told: {}",
+                "{who}: {} on port {}{below}; it may be told: {}{carried}",
                 list(methods),
                 ports.join(", "),
                 told(clear)

@@ -96,8 +96,8 @@ impl Names {
             notes.mistake(
                 at,
                 format!("compartment {} is one too many", quoted(name)),
-                "a grant has at most 56: named ones, one for each host entry that is not globally \
-                 reachable, and one for each connector",
+                "a grant has at most 56: named ones, one for each host that is not globally reachable \
+                 or may be sent a secret, and one for each connector",
                 "join some",
             );
         }
@@ -107,7 +107,7 @@ impl Names {
     /// What an entry with this clearance says of a place.
     pub(super) fn terms(&self, clear: &Clear, own: Option<&str>, notes: &mut Notes) -> Terms {
         let own = own.and_then(|own| self.get(own)).unwrap_or_default();
-        let mut terms = Terms { clear: own, own };
+        let mut terms = Terms { clear: own, own, acts: false };
         for (at, name) in &clear.0 {
             let Some(secrecy) = self.get(name) else {
                 let known = BUILT_IN.iter().map(|(name, _)| *name);

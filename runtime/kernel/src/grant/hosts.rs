@@ -15,12 +15,13 @@ use core::ops::{Range, RangeInclusive};
 
 use synapse_boundary::Scope;
 use synapse_boundary::scope::{Method, Net, Terms};
+use synapse_boundary::secret::is_name;
 use synapse_boundary::url::Url;
 
 use super::compartments::{Clear, Names};
 use super::notes::{Notes, quoted};
 use super::places::{Index, Pattern};
-use super::shape::{Value, get, integer, items, text};
+use super::shape::{Value, flag, get, integer, items, text};
 
 /// The words for methods, in the order in which a summary has them.
 pub(super) const METHODS: [(&str, Method); 3] =
@@ -37,6 +38,9 @@ pub(super) struct Entry {
     pub(super) ports: Vec<RangeInclusive<u16>>,
     pub(super) paths: Vec<String>,
     pub(super) clear: Clear,
+    /// Secrets that a request may carry there, and whether it only reads then.
+    pub(super) secrets: Vec<String>,
+    pub(super) reads: bool,
     /// The name of its own compartment.
     own: Option<String>,
 }
@@ -59,12 +63,25 @@ pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
         }
         // Two spellings of one network are one compartment.
         let name = known().next().map_or(&pattern.text, |known| &known.pattern.text);
-        let own = pattern.is_special().then(|| format!("net:{name}"));
+        let secrets = secrets(get(item, "secrets"), notes);
+        let reads = flag(get(item, "reads"));
+        if reads && secrets.is_empty() {
+            notes.warning(
+                &pattern.at,
+                format!("`reads` says nothing of host {}", quoted(&pattern.text)),
+                "it is about requests that carry a secret, and the entry names none",
+                "name them under `secrets`, or remove it",
+            );
+        }
+        let is_apart = pattern.is_special() || !secrets.is_empty();
+        let own = is_apart.then(|| format!("net:{name}"));
         entries.push(Entry {
             ports: ports(get(item, "ports"), notes),
             methods: methods(get(item, "methods"), &pattern.at),
             paths: paths(get(item, "paths"), notes),
             clear: Clear::read(get(item, "clear")),
+            secrets,
+            reads,
             pattern,
             own,
         });
@@ -129,6 +146,8 @@ pub(super) fn compile(
                 paths: entry.paths.clone(),
                 clear: terms.clear,
                 own: terms.own,
+                secrets: entry.secrets.clone(),
+                reads: entry.reads,
             },
         );
     }
@@ -191,6 +210,19 @@ fn paths(value: Option<&Value<'_>>, notes: &mut Notes) -> Vec<String> {
         }
     }
     items(value).iter().map(|item| text(item).to_owned()).collect()
+}
+
+fn secrets(value: Option<&Value<'_>>, notes: &mut Notes) -> Vec<String> {
+    let named = value.map_or(&[][..], |value| items(value));
+    for item in named.iter().filter(|item| !is_name(text(item))) {
+        notes.mistake(
+            &item.span(),
+            format!("secret {} has no valid name", quoted(text(item))),
+            "`{secret:NAME}` has to be read without doubt",
+            "use 1 to 64 letters, digits, `_` and `-`",
+        );
+    }
+    named.iter().map(|item| text(item).to_owned()).collect()
 }
 
 fn warn_broad(entry: &Entry, notes: &mut Notes) {
@@ -261,11 +293,14 @@ impl Entry {
         let paths: Vec<_> = pairs(&self.paths, &other.paths, |a, b| {
             if is_below(a, b) { Some(b.clone()) } else { is_below(b, a).then(|| a.clone()) }
         });
+        let common = |name: &&String| other.secrets.contains(*name);
+        let secrets = self.secrets.iter().filter(common).cloned().collect();
         if methods.is_empty() || ports.is_empty() || paths.is_empty() {
             return None;
         }
         let (clear, own) = (self.clear.meet(&other.clear), self.own.clone());
-        Some(Self { pattern: pattern.clone(), methods, ports, paths, clear, own })
+        let (pattern, reads) = (pattern.clone(), self.reads && other.reads);
+        Some(Self { pattern, methods, ports, paths, clear, secrets, reads, own })
     }
 
     /// Whether this one covers each call that the other does.
@@ -280,6 +315,8 @@ impl Entry {
             && other.methods.iter().all(method)
             && other.ports.iter().all(ports)
             && other.paths.iter().all(path)
+            && other.secrets.iter().all(|name| self.secrets.contains(name))
+            && (self.reads || !other.reads)
     }
 }
 

@@ -61,7 +61,9 @@ pub(crate) enum Unless {
     Nothing,
 }
 
-use Shape::{Either, Entries, Filled, Integer, List, Named, Number, Table, Text, Version, Word};
+use Shape::{
+    Either, Entries, Filled, Flag, Integer, List, Named, Number, Table, Text, Version, Word,
+};
 use Unless::{Default, Needed, Nothing};
 
 pub(crate) const fn key(
@@ -117,7 +119,7 @@ static PATHS: [Key; 2] = [
     ),
 ];
 
-static HOSTS: [Key; 5] = [
+static HOSTS: [Key; 7] = [
     key(
         "host",
         Text,
@@ -143,6 +145,20 @@ static HOSTS: [Key; 5] = [
         "Below which paths of the URL, whole segments.",
     ),
     key("clear", List(&Text), Default(CLEAR), CLEAR_ABOUT),
+    key(
+        "secrets",
+        List(&Text),
+        Nothing,
+        "Secrets that a request may carry there, as `{secret:NAME}`; what comes back stays with \
+         the host's own compartment.",
+    ),
+    key(
+        "reads",
+        Flag,
+        Default("false"),
+        "Whether a GET that carries a secret only reads; else it counts as what cannot be taken \
+         back.",
+    ),
 ];
 
 static TOOLS: [Key; 4] = [

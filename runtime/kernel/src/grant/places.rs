@@ -77,7 +77,7 @@ impl Pattern {
             IpAddr::V4(address) => Host::V4(address),
             IpAddr::V6(address) => Host::V6(address),
         };
-        let place = Place { host, port: 443, method: Method::Get, path: None };
+        let place = Place { host, port: 443, method: Method::Get, path: None, secrets: &[] };
         let mut alone = Scope::default();
         let global = alone.check_resolved(block.address, &place).is_ok();
         alone.net(
@@ -88,6 +88,8 @@ impl Pattern {
                 paths: Vec::new(),
                 clear: Secrecy::NONE,
                 own: Secrecy::NONE,
+                secrets: Vec::new(),
+                reads: false,
             },
         );
         !global && alone.check_net(&place).is_ok()

@@ -43,13 +43,22 @@ fn host(entry: &hosts::Entry) -> String {
     let given = |method| entry.methods.iter().any(|(_, given)| *given == method);
     let methods = METHODS.iter().filter(|(_, method)| given(*method));
     format!(
-        "{{\"host\":{},\"ports\":{},\"methods\":{},\"paths\":{},\"clear\":{}}}",
+        "{{\"host\":{},\"ports\":{},\"methods\":{},\"paths\":{},\"clear\":{}{}{}}}",
         json(&entry.pattern.text),
         array(entry.ports.iter().map(port)),
         texts(methods.map(|(name, _)| *name)),
         texts(entry.paths.iter().map(|path| &**path)),
         texts(entry.clear.names()),
+        secrets(&entry.secrets),
+        if entry.reads { ",\"reads\":true" } else { "" },
     )
+}
+
+fn secrets(names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(",\"secrets\":{}", texts(names.iter().map(|name| &**name)))
 }
 
 fn port(range: &RangeInclusive<u16>) -> String {

@@ -216,6 +216,7 @@ seconds = 60
             (host(r#","paths":["/v1"],"ports":[80]"#), "a.example.org"),
             (host(r#","paths":["/v1"],"methods":["POST"]"#), "a.example.org"),
             (host(r#","paths":["/v1"],"clear":["files"]"#), "a.example.org"),
+            (host(r#","paths":["/v1"],"secrets":["key"]"#), "a.example.org"),
             (tool(""), "mail/find"),
             (tool(r#","effect":"read","limits":{"most":51}"#), "mail/find"),
         ] {

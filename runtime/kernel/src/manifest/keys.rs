@@ -39,7 +39,7 @@ pub(crate) static MANIFEST: [Key; 7] = [
     ),
 ];
 
-static START: [Key; 12] = [
+static START: [Key; 13] = [
     key("command", List(&Text), Nothing, "The program, by its absolute path, and its arguments."),
     key("url", Text, Nothing, "Its address, in place of a program."),
     key(
@@ -49,6 +49,12 @@ static START: [Key; 12] = [
         "In place of both: there is no server, and each verb is a line that is run.",
     ),
     key("environment", List(&Text), Nothing, "Variables that it inherits; it has no other."),
+    key(
+        "secrets",
+        Named(&Text),
+        Nothing,
+        "Variables, or headers where it has an address, with secrets: `{secret:NAME}`.",
+    ),
     key("read", List(&Text), Nothing, "Absolute paths of what it may read besides its program."),
     key("write", List(&Text), Nothing, "Absolute paths of what it may read and change."),
     key("network", Flag, Default("false"), "Whether the program may use the network."),

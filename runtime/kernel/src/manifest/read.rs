@@ -12,6 +12,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use synapse_boundary::headers::is_refused;
+use synapse_boundary::secret::{credentials, is_name};
 use synapse_boundary::url::{Host, Scheme, Url};
 
 use super::keys::{EFFECTS, MANIFEST};
@@ -33,7 +35,8 @@ pub(super) fn document(file: &str, notes: &mut Notes) -> Option<Manifest> {
     }
     let description = part("description").map(|value| line(value, notes)).unwrap_or_default();
     let verbs = part("verbs").map_or_else(Vec::new, |value| verbs(value, notes));
-    let start = part("start").map(|value| start(value, notes)).unwrap_or_default();
+    let mut start = part("start").map(|value| start(value, notes)).unwrap_or_default();
+    start.server = server.map(text).map(ToOwned::to_owned).unwrap_or_default();
     if let (Some(start), Some(of)) = (part("start"), part("verbs")) {
         lines::check(start, of, notes);
     }
@@ -59,9 +62,11 @@ fn start(value: &Value<'_>, notes: &mut Notes) -> Start {
         given.unwrap_or(default)
     };
     let start = Start {
+        server: String::new(),
         command: list("command"),
         url: get(value, "url").map(text).unwrap_or_default().to_owned(),
         environment: list("environment"),
+        secrets: get(value, "secrets").map_or_else(Vec::new, secrets),
         read: list("read"),
         write: list("write"),
         lines: flag(get(value, "lines")),
@@ -125,9 +130,9 @@ fn start(value: &Value<'_>, notes: &mut Notes) -> Start {
             }
         }
     }
+    check_secrets(value, &start, notes);
     for item in get(value, "environment").map_or(&[][..], items) {
-        let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        if text(item).is_empty() || !text(item).bytes().all(letter) {
+        if text(item).is_empty() || !text(item).bytes().all(is_letter) {
             notes.mistake(
                 &item.span(),
                 format!("variable {} has no valid name", quoted(text(item))),
@@ -137,6 +142,44 @@ fn start(value: &Value<'_>, notes: &mut Notes) -> Start {
         }
     }
     start
+}
+
+/// What may carry a secret, and that each value is one.
+fn check_secrets(value: &Value<'_>, start: &Start, notes: &mut Notes) {
+    for (at, name, given) in get(value, "secrets").map_or_else(Vec::new, named) {
+        let dashed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let (is_variable, is_header) = (name.bytes().all(is_letter), name.bytes().all(dashed));
+        let is_fit =
+            if start.url.is_empty() { is_variable } else { is_header && !is_refused(name) };
+        if name.is_empty() || !is_fit {
+            notes.mistake(
+                &at,
+                format!("{} can carry no secret", quoted(name)),
+                "it is the name of a variable or, beside `url`, of a header in lower case that \
+                 says nothing of where a request goes",
+                "write it like `API_KEY` or `authorization`",
+            );
+        }
+        let value = credentials(name, text(given)).strip_prefix("{secret:");
+        if !value.and_then(|value| value.strip_suffix('}')).is_some_and(is_name) {
+            notes.mistake(
+                &given.span(),
+                format!("the value of {} is not one whole secret", quoted(name)),
+                "a value is `{secret:NAME}`, or that after one word for `authorization`",
+                "have the secret hold all of it; other values are no secrets",
+            );
+        }
+    }
+}
+
+/// Whether a variable's name may have it.
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn secrets(value: &Value<'_>) -> Vec<(String, String)> {
+    let named = named(value).into_iter();
+    named.map(|(_, name, value)| (name.to_owned(), text(value).to_owned())).collect()
 }
 
 fn verbs(value: &Value<'_>, notes: &mut Notes) -> Vec<Verb> {

@@ -153,7 +153,7 @@ fn i9_a_grants_entry_has_the_effect_limits_and_clearance_of_its_manifest() {
 }
 
 /// One change to the manifest above, and what is said of it.
-const HOSTILE: [(&str, &str, &str); 26] = [
+const HOSTILE: [(&str, &str, &str); 29] = [
     ("version = 1", "version = 2", "line 1, column 11: version 2 is unknown"),
     ("server = \"mail\"", "", "`server` is missing"),
     ("\"mail\"", "\"../mail\"", "server `../mail` has no valid name"),
@@ -187,6 +187,21 @@ const HOSTILE: [(&str, &str, &str); 26] = [
         "network = true",
         "network = true\nenvironment = [\"A=b\"]",
         "variable `A=b` has no valid name",
+    ),
+    (
+        "network = true",
+        "network = true\nsecrets = { KEY = \"x{secret:a}\" }",
+        "the value of `KEY` is not one whole secret",
+    ),
+    (
+        "network = true",
+        "network = true\nsecrets = { KEY = \"plain\" }",
+        "the value of `KEY` is not one whole secret",
+    ),
+    (
+        "network = true",
+        "network = true\nsecrets = { \"A=b\" = \"{secret:a}\" }",
+        "`A=b` can carry no secret",
     ),
 ];
 

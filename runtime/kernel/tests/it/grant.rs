@@ -70,7 +70,8 @@ fn i9_hosts_are_covered_as_the_file_says_and_not_otherwise() {
     let grant = Grant::parse(FULL).unwrap();
     let at =
         |url: &str, method| grant.scope.check_net(&Place::of(&Url::parse(url).unwrap(), method));
-    let terms = |clear: &[u32], own: &[u32]| Ok(Terms { clear: bits(clear), own: bits(own) });
+    let terms =
+        |clear: &[u32], own: &[u32]| Ok(Terms { clear: bits(clear), own: bits(own), acts: false });
     let (out, denied) = (Err(Refusal::OutOfScope), Err(Refusal::Denied));
     for (url, method, expected) in [
         ("https://a.example/v1/x", Method::Post, terms(&[1, PAYROLL], &[])),
@@ -105,7 +106,7 @@ fn i9_tools_are_what_the_file_says_and_the_strictest_else() {
     let number = |text| Decimal::parse(text).unwrap();
     let send = grant.scope.entry("mail/send").unwrap();
     assert_eq!(send.effect, Effect::Commit);
-    assert_eq!(send.terms, Terms { clear: bits(&[0, MAIL]), own: bits(&[MAIL]) });
+    assert_eq!(send.terms, Terms { clear: bits(&[0, MAIL]), own: bits(&[MAIL]), acts: false });
     let limits = [
         ("to", Limit::Like(["*@a.example".into(), "b@b.example".into()].into())),
         ("a \"b\"", Limit::Within(number("0")..=number("50"))),
@@ -117,7 +118,7 @@ fn i9_tools_are_what_the_file_says_and_the_strictest_else() {
     }
     let list = grant.scope.entry("mail/list").unwrap();
     assert_eq!((list.effect, &*list.limits), (Effect::Read, &[][..]));
-    assert_eq!(list.terms, Terms { clear: bits(&[MAIL, PAY]), own: bits(&[MAIL]) });
+    assert_eq!(list.terms, Terms { clear: bits(&[MAIL, PAY]), own: bits(&[MAIL]), acts: false });
     assert_eq!(grant.scope.entry("pay/draft").unwrap().effect, Effect::Store);
     assert!(grant.scope.entry("mail/delete").is_none());
 }
@@ -130,6 +131,39 @@ fn the_documents_show_grants() {
         let grant = Grant::parse(example).unwrap();
         assert_eq!(grant.warnings(), []);
     }
+}
+
+#[test]
+fn i17_an_entry_names_the_secrets_that_go_there_and_its_answers_stay_apart() {
+    let entry = |host: &str, rest: &str| format!("[[hosts]]\nhost = \"{host}\"\n{rest}\n");
+    let text = format!(
+        "version = 1\nprimitives = [\"net_http_get\"]\n{}{}{}",
+        entry("a.example", "secrets = [\"key\", \"other\"]\nreads = true\npaths = [\"/v1\"]"),
+        entry("a.example", "secrets = [\"key\"]"),
+        entry("b.example", ""),
+    );
+    let grant = Grant::parse(&text).unwrap();
+    assert_eq!(grant.compartments, ["net:a.example"]);
+    assert!(grant.secrets().eq(["key", "other", "key"]));
+    let at = |url: &str, secrets: &[&str]| {
+        let url = Url::parse(url).unwrap();
+        let terms = grant.scope.check_net(&Place { secrets, ..Place::of(&url, Method::Get) });
+        terms.map(|terms| (terms.own.bits(), terms.acts))
+    };
+    let (a, b) = ("https://a.example/v1", "https://b.example/");
+    assert_eq!(at(a, &[]), Ok((1 << 8, false)));
+    assert_eq!(at(a, &["key"]), Ok((1 << 8, false)));
+    assert_eq!(at(a, &["key", "other"]), Ok((1 << 8, false)));
+    assert_eq!(at("https://a.example/", &["key"]), Ok((1 << 8, true)));
+    assert_eq!(at("https://a.example/", &["other"]), Err(Refusal::OutOfScope));
+    assert_eq!(at(b, &[]), Ok((0, false)));
+    assert_eq!(at(b, &["key"]), Err(Refusal::OutOfScope));
+    let summary: serde_json::Value = serde_json::from_str(grant.summary()).unwrap();
+    assert_eq!(summary["hosts"][0]["secrets"].to_string(), r#"["key","other"]"#);
+    assert_eq!(summary["hosts"][0]["reads"], true);
+    assert_eq!(summary["hosts"][2].get("secrets"), None);
+    let idle = Grant::parse(&text.replace("secrets = [\"key\", \"other\"]\n", "")).unwrap();
+    assert!(idle.warnings().iter().any(|said| said.to_string().contains("`reads` says nothing")));
 }
 
 #[test]
@@ -168,6 +202,9 @@ fn a_mistake_in_hosts_and_tools_is_reported_with_its_place() {
         (host("a.example", "clear = [\"prmpt\"]"), (5, 10), "nearest is `prompt`"),
         (host("a.example", "clear = [\"files\", \"files\"]"), (5, 19), "stands twice"),
         (host("a.example", "port = [1]"), (5, 1), "nearest is `ports`"),
+        (host("a.example", "secrets = [\"a}b\"]"), (5, 12), "secret `a}b` has no valid name"),
+        (host("a.example", "secrets = [\"a\", \"a\"]"), (5, 17), "stands twice"),
+        (host("a.example", "reads = \"yes\""), (5, 9), "has the wrong type"),
         (format!("{HEAD}[[hosts]]\n"), (3, 1), "`host` is missing"),
         (format!("{HEAD}deny_hosts = [\"*\"]"), (3, 15), "host `*` cannot be read"),
         (

@@ -6,5 +6,6 @@
 
 mod answers;
 mod places;
+mod secrets;
 pub(crate) mod tls;
 pub(crate) mod world;

@@ -22,6 +22,7 @@ use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_primitives::Fault;
 use synapse_primitives::disk::{Disk, Screen};
 use synapse_primitives::platform::Asker;
+use synapse_secrets::Given;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
 
@@ -204,6 +205,16 @@ impl World {
         client.whole = PATIENCE;
         let disk = Disk::new(Vec::new(), &[], None, Box::new(Nobody)).unwrap();
         Self::around(grant, disk.with_net(Box::new(client)), mark, seen, cancel)
+    }
+
+    /// A world whose client has secrets.
+    pub(super) fn given(grant: &str, names: Names, roots: RootCertStore, given: Given) -> Self {
+        let (seen, cancel) = (Arc::<Seen>::default(), Arc::<AtomicBool>::default());
+        let machine = Machine { names, seen: Arc::clone(&seen) };
+        let client = Client::with(Box::new(machine), roots, Arc::clone(&cancel)).unwrap();
+        let disk = Disk::new(Vec::new(), &[], None, Box::new(Nobody)).unwrap();
+        let disk = disk.with_net(Box::new(client.given(Arc::new(given))));
+        Self::around(grant, disk, Secrecy::PROMPT, seen, cancel)
     }
 
     /// A world with the network of this machine.

@@ -116,8 +116,14 @@ impl<'a> Web<'a> {
             (true, Scheme::Http) => address.is_loopback(),
             (false, _) => public(address),
         };
-        let request =
-            Fetch { url: to, headers: &own, content: None, most: usize::MAX, admits: &admits };
+        let request = Fetch {
+            url: to,
+            headers: &own,
+            secrets: &[],
+            content: None,
+            most: usize::MAX,
+            admits: &admits,
+        };
         self.client.stream(&request).await.map_err(|why| told(url, why))
     }
 
@@ -147,6 +153,8 @@ fn public<'a>(url: &Url<'a>) -> impl Fn(IpAddr) -> bool + use<'a> {
                 paths: vec!["/".to_owned()],
                 clear: Secrecy::NONE,
                 own: Secrecy::NONE,
+                secrets: Vec::new(),
+                reads: false,
             },
         );
     }
