@@ -69,6 +69,11 @@ pub trait Facts: Names {
     fn attenuates(&self, _: &str) -> Result<(), Refusal> {
         Err(Refusal::OutOfScope)
     }
+    /// The day of this decision in UTC, counted from 1970-01-01. Without one no date
+    /// is inside a limit.
+    fn today(&self) -> Option<i64> {
+        None
+    }
 }
 
 /// A held value, as a decision sees it.
