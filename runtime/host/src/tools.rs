@@ -24,11 +24,13 @@ use synapse_connectors::board::Board;
 use synapse_connectors::confine::Launcher;
 use synapse_connectors::list::List;
 use synapse_connectors::server::Server;
+use synapse_connectors::web::Web;
 use synapse_kernel::manifest::{Manifest, Start};
 use tokio::runtime::Runtime;
 
 use crate::human::hear;
 use crate::log::state_dir;
+use crate::net::Client;
 use crate::render::{self, Terminal};
 
 /// The hidden command that raises the walls around a server.
@@ -58,8 +60,12 @@ pub fn settings() -> io::Result<PathBuf> {
 pub fn inspect(start: &Start) -> Result<List, String> {
     let launcher = launcher().map_err(|why| format!("this program cannot be found: {why}"))?;
     let runtime = runtime().map_err(|why| format!("the executor cannot be started: {why}"))?;
+    let web = web(Arc::default())?;
     let list = runtime.block_on(async {
-        let mut server = Server::start(start, &launcher).await?;
+        let mut server = match &*start.url {
+            "" => Server::start(start, &launcher).await?,
+            _ => Server::reach(start, &web).await?,
+        };
         server.list().await
     });
     list.map_err(|why| why.to_string())
@@ -139,7 +145,9 @@ impl Named {
         let both = self.manifests.into_iter().zip(self.lists);
         let approved = both.map(|(manifest, list)| Approved { manifest, list }).collect();
         let launcher = launcher().map_err(|why| format!("this program cannot be found: {why}"))?;
+        let web = web(Arc::clone(&cancel))?;
         let board = Board::new(approved, &told, launcher, cancel).map_err(|why| why.to_string())?;
+        let board = board.with_web(web);
         runtime.block_on(board.begin()).map_err(|why| why.to_string())?;
         Ok(Some(board))
     }
@@ -153,6 +161,12 @@ pub(crate) fn own() -> Option<PathBuf> {
 /// What drives a run.
 pub(crate) fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_io().enable_time().build()
+}
+
+/// The network for servers at an address.
+fn web(cancel: Arc<AtomicBool>) -> Result<Arc<dyn Web>, String> {
+    let client = Client::new(cancel).map_err(|why| format!("TLS cannot be had: {why}"))?;
+    Ok(Arc::new(client))
 }
 
 fn launcher() -> io::Result<Launcher> {
