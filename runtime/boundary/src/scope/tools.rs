@@ -87,7 +87,8 @@ pub fn day(text: &str) -> Option<i64> {
     let (passed, day) = (usize::from(month.checked_sub(1)?), day.checked_sub(1)?);
     let years = (1970..year).map(|year| if leaps(year) { 366 } else { 365 });
     let days = years.chain(months.into_iter().take(passed)).chain([day]).map(i64::from);
-    let is_one = parts.len() == 3 && year >= 1970 && months.get(passed).is_some_and(|all| day < *all);
+    let is_one =
+        parts.len() == 3 && year >= 1970 && months.get(passed).is_some_and(|all| day < *all);
     is_one.then(|| days.sum())
 }
 

@@ -63,16 +63,8 @@ const LINKS: &[&str] = &[
     "see https://a.example/", "a.example/v1", "(www.b.example)", "x//c.example/?q", "b.example:80",
 ];
 const DATES: &[&str] = &[
-    "2024-02-27",
-    "2024-02-28",
-    "2024-02-29",
-    "2024-03-01",
-    "2024-02-26",
-    "2024-03-02",
-    "2024-02-30",
-    "2024-02-9",
-    "2024-02-29T10:00",
-    "1969-12-31",
+    "2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01", "2024-02-26", "2024-03-02",
+    "2024-02-30", "2024-02-9", "2024-02-29T10:00", "1969-12-31",
 ];
 const LIKE: &[&str] = &["*@a.example", "b@b.example"];
 const NUMBERS: &[&str] = &["0", "50", "49.99", "50.01", "-1", "-0.5", "true", "null"];
@@ -371,8 +363,9 @@ impl Random {
     fn object(&mut self, reference: fn(u64) -> Json) -> Json {
         let mut members = Vec::new();
         for _ in 0..self.below(4) {
-            let key =
-                self.pick(&["to", "to", "amount", "amount", "due", "due", "$amount", "text", "", "a\u{e9}"]);
+            let key = self.pick(&[
+                "to", "to", "amount", "amount", "due", "due", "$amount", "text", "", "a\u{e9}",
+            ]);
             let mut value = match (key, self.below(6)) {
                 (_, 0) => reference(self.number()),
                 ("to", 1..) => Json::Text(self.pick(ADDRESSES).into()),

@@ -310,9 +310,9 @@ impl World {
                 let (low, high): (f64, f64) = (low.parse().unwrap(), high.parse().unwrap());
                 number.is_some_and(|number| (low..=high).contains(&number))
             }
-            Limit::Dated(before, after) => self.read(value).is_some_and(|text| {
-                CALENDAR[3 - before..=3 + after].contains(&text)
-            }),
+            Limit::Dated(before, after) => self
+                .read(value)
+                .is_some_and(|text| CALENDAR[3 - before..=3 + after].contains(&text)),
         };
         match value {
             Json::List(list) => list.iter().all(one),
@@ -380,12 +380,7 @@ const TODAY: i64 = 19_781;
 
 /// The days around the clock's, among them one that few years have.
 const CALENDAR: [&str; 7] = [
-    "2024-02-25",
-    "2024-02-26",
-    "2024-02-27",
-    "2024-02-28",
-    "2024-02-29",
-    "2024-03-01",
+    "2024-02-25", "2024-02-26", "2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01",
     "2024-03-02",
 ];
 

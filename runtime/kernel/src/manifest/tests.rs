@@ -181,7 +181,11 @@ const HOSTILE: [(&str, &str, &str); 31] = [
     ("role = \"content\"", "role = \"harmless\"", "role `harmless` is unknown"),
     ("[\"*@example.com\"]", "[\"*@*\"]", "limit `*@*` cannot be read"),
     ("limit = 50", "limit = { min = 9, max = 1 }", "limit `amount` admits nothing"),
-    ("limit = 50", "limit = { from = \"+2d\", to = \"-1d\" }", "no day is from +2d on and until -1d"),
+    (
+        "limit = 50",
+        "limit = { from = \"+2d\", to = \"-1d\" }",
+        "no day is from +2d on and until -1d",
+    ),
     ("limit = 50", "limit = { from = \"yesterday\", to = \"0d\" }", "`yesterday` is no day"),
     ("limit = 50", "limit = { from = \"--1d\", to = \"100000d\" }", "`100000d` is no day"),
     ("limit = 50", "limit = { from = \"0d\" }", "`to` is missing"),
