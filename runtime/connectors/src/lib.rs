@@ -11,8 +11,9 @@
 //! - Whatever a server does or fails to do, a call ends in its time.
 //!
 //! # Reading order
-//! `confine` (the walls), `web` (a server at an address), `server` (one that answers), `list` (what it offers), `approval`
-//! (what a human said), `answer` (its bytes), `board` (a run's connectors), `ready`, `import`.
+//! `confine` (the walls), `web` (a server at an address), `server` (one that answers),
+//! `list` (what it offers), `approval` (what a human said), `answer` (its bytes),
+//! `board` (a run's connectors), `ready` (what is known of some), `import`.
 //!
 //! # Trust
 //! The board calls it for authorized calls alone; it trusts the kernel's manifests and

@@ -6,6 +6,8 @@
 //! # Not here
 //! Where a server's program is, and which folders it is given (whoever adds it).
 
+use std::path::Path;
+
 use synapse_kernel::manifest::Start;
 
 use crate::list::{List, head};
@@ -17,6 +19,8 @@ pub struct Ready {
     pub name: &'static str,
     /// One line for people.
     about: &'static str,
+    /// What it reads besides, where it is there.
+    read: &'static [&'static str],
     /// Variables that it needs.
     environment: &'static [&'static str],
     /// Whether it needs the network.
@@ -31,6 +35,7 @@ pub static READY: [Ready; 5] = [
     Ready {
         name: "fetch",
         about: "Pages of the web",
+        read: &[],
         environment: &[],
         network: true,
         memory: 2 << 30,
@@ -39,6 +44,7 @@ pub static READY: [Ready; 5] = [
     Ready {
         name: "filesystem",
         about: "Files of some folders",
+        read: &[],
         environment: &[],
         network: false,
         memory: 64 << 30,
@@ -47,6 +53,7 @@ pub static READY: [Ready; 5] = [
     Ready {
         name: "git",
         about: "Local repositories",
+        read: &["/etc/gitconfig"],
         environment: &[],
         network: false,
         memory: 2 << 30,
@@ -55,6 +62,7 @@ pub static READY: [Ready; 5] = [
     Ready {
         name: "memory",
         about: "Notes that stay",
+        read: &[],
         environment: &["MEMORY_FILE_PATH"],
         network: false,
         memory: 64 << 30,
@@ -63,6 +71,7 @@ pub static READY: [Ready; 5] = [
     Ready {
         name: "time",
         about: "The clock, in any zone",
+        read: &[],
         environment: &[],
         network: false,
         memory: 2 << 30,
@@ -80,8 +89,10 @@ impl Ready {
     /// What it needs to begin, beside its program and its folders.
     #[must_use]
     pub fn start(&self, start: Start) -> Start {
+        let there = self.read.iter().filter(|path| Path::new(path).exists());
+        let read = start.read.into_iter().chain(there.map(|path| (*path).to_owned())).collect();
         let environment = self.environment.iter().map(|name| (*name).to_owned()).collect();
-        Start { environment, network: self.network, memory: self.memory, ..start }
+        Start { read, environment, network: self.network, memory: self.memory, ..start }
     }
 
     /// The manifest of a server that is started so.

@@ -253,7 +253,10 @@ impl End {
     fn trouble(&mut self) -> Option<Trouble> {
         match self {
             Self::Program(process) => process.trouble(),
-            Self::Address(client) => client.fault().map(Trouble::Unreached),
+            // What it answered that is not MCP, the protocol's library says better.
+            Self::Address(client) => {
+                client.fault().filter(|fault| *fault != Fault::BadAnswer).map(Trouble::Unreached)
+            }
         }
     }
 

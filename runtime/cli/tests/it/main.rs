@@ -25,6 +25,7 @@ mod packages;
 mod redteam;
 mod run;
 mod screen;
+mod servers;
 mod sessions;
 mod state;
 mod terminal;

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 MODE = sys.argv[1]
 CALLS = {"calls": 0, "sessions": 0}
 BASE = {"content-length", "host", "connection", "accept", "content-type", "mcp-session-id",
-        "mcp-protocol-version", "last-event-id"}
+        "mcp-protocol-version", "mcp-method", "mcp-name", "last-event-id"}
 
 
 class Server(BaseHTTPRequestHandler):
