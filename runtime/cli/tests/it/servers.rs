@@ -3,13 +3,14 @@
 //! `cargo xtask servers` installs them, names the folder in `SYNAPSE_SERVERS`, and runs
 //! these tests: `npm` and `python` are below it, and a file `interpreter`.
 
+use core::time::Duration;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tempfile::TempDir;
 
