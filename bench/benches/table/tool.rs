@@ -1,7 +1,6 @@
 //! A tool call, through the door and by the bare library
 //!
-//! This program starts itself again to be the server of either, behind walls where the
-//! door calls it.
+//! This program starts itself again to be the server of either, behind the same walls.
 //!
 //! # Not here
 //! A server that does something: the less it does, the more the door shows.
@@ -9,7 +8,6 @@
 use core::hint::black_box;
 use std::io::{self, BufRead as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use rmcp::model::CallToolRequestParams;
@@ -21,7 +19,7 @@ use synapse_bench::task::task;
 use synapse_bench::{Failure, Group, Row};
 use synapse_connectors::approval::Approved;
 use synapse_connectors::board::Board;
-use synapse_connectors::confine::{Launcher, enter};
+use synapse_connectors::confine::{Launcher, enter, start};
 use synapse_connectors::server::Server;
 use synapse_host::console::{Console, PATIENCE};
 use synapse_host::render::{Stream, Terminal};
@@ -57,12 +55,10 @@ pub(crate) fn group() -> Result<Group, Failure> {
     let program = std::env::current_exe().map_err(unmade)?;
     let (first, second) = (executor().map_err(unmade)?, executor().map_err(unmade)?);
 
-    let mut child = Command::new(&program)
-        .arg(SERVE)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(unmade)?;
+    let text = MANIFEST.replace("PROGRAM", &program.to_string_lossy());
+    let manifest = Manifest::check(&text).map_err(|all| format!("the rows' manifest: {all:?}"))?;
+    let launcher = || Launcher { program: program.clone(), arguments: vec![CONFINE.to_owned()] };
+    let mut child = start(&manifest.start, &launcher()).map_err(unmade)?;
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("a server has no pipes".to_owned());
     };
@@ -73,9 +69,6 @@ pub(crate) fn group() -> Result<Group, Failure> {
         service.map_err(|why| format!("the server was not greeted: {why}"))
     })?;
 
-    let text = MANIFEST.replace("PROGRAM", &program.to_string_lossy());
-    let manifest = Manifest::check(&text).map_err(|all| format!("the rows' manifest: {all:?}"))?;
-    let launcher = || Launcher { program: program.clone(), arguments: vec![CONFINE.to_owned()] };
     let told = tempfile::tempdir().map_err(unmade)?;
     let board = second.block_on(async {
         let began = Server::start(&manifest.start, &launcher()).await;
