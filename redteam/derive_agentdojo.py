@@ -380,7 +380,13 @@ def from_package():
     except ImportError as why:
         sys.exit(f"the package is not here: {why}\ninstall it with `pip install agentdojo==0.1.35`, or give a dump with `--from`")
     out = {}
+    clock = tomllib.loads((HERE / "tables/connectors.toml").read_text())["clock"]
     for name, suite in get_suites(VERSION).items():
+        if name in clock:
+            account = suite.load_and_inject_default_environment({}).bank_account
+            last = max(payment.date for payment in account.transactions)
+            if last != clock[name]:
+                sys.exit(f"tables/connectors.toml: the clock of {name} shows {clock[name]}; its last payment was on {last}")
         marks = {vector: f"\u2e28{vector}\u2e29" for vector in suite.get_injection_vector_defaults()}
 
         def world(injections, suite=suite):

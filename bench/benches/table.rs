@@ -10,6 +10,9 @@ use pest::Parser as _;
 use synapse_bench::door::each;
 use synapse_bench::{Row, groups, run};
 
+#[path = "table/tool.rs"]
+mod tool;
+
 mod generated {
     #[derive(pest_derive::Parser, Debug)]
     #[grammar = "../grammar.pest"]
@@ -26,9 +29,16 @@ enum Call<'s> {
 }
 
 fn main() -> ExitCode {
+    if tool::became(std::env::args().skip(1)) {
+        return ExitCode::FAILURE;
+    }
     let as_json = std::env::args().any(|argument| argument == "--json");
-    let mut groups = match groups() {
-        Ok(groups) => groups,
+    let all = groups().and_then(|groups| Ok((groups, tool::group()?)));
+    let mut groups = match all {
+        Ok((mut groups, tools)) => {
+            groups.push(tools);
+            groups
+        }
         Err(why) => {
             eprintln!("error: {why}");
             return ExitCode::FAILURE;

@@ -54,10 +54,10 @@ pub fn log() -> Result<Log<Ring>, Failure> {
 }
 
 /// A task that a human started, under this grant.
-pub(crate) fn task<P: Platform + 'static>(
-    platform: P,
-    grant: &str,
-) -> Result<Task<P, Ring>, Failure> {
+///
+/// # Errors
+/// The grant is wrong.
+pub fn task<P: Platform + 'static>(platform: P, grant: &str) -> Result<Task<P, Ring>, Failure> {
     let grant =
         Grant::parse(grant).map_err(|why| format!("the rows' own grant is wrong: {why}"))?;
     Ok(Task::new(Parts {

@@ -21,7 +21,7 @@ use synapse_boundary::{
 };
 use synapse_kernel::grant::Grant;
 
-use crate::play::Attempt;
+use crate::play::{Attempt, TODAY};
 
 /// A monitor, from the one that is built to none at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +61,8 @@ pub(crate) type Judged = [Vec<Said>; Monitor::ALL.len()];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Script<'a> {
     pub(crate) grant: &'a Grant,
+    /// The day that the clock shows, counted from 1970-01-01.
+    pub(crate) today: i64,
     /// The human's line.
     pub(crate) line: &'a str,
     pub(crate) sentences: &'a [&'a str],
@@ -150,7 +152,7 @@ impl Monitor {
         let mut leave: Vec<(String, u8)> = Vec::new();
         let each = script.sentences.iter().zip(script.attempts).zip(script.told);
         let judged = each.map(|((sentence, attempt), told)| {
-            let found = findings(script.grant, &lines, sentence, INGESTED);
+            let found = script.findings(&lines, sentence, INGESTED);
             let passes = |gate: usize| !matches!(found.gates.get(gate), Some(Some(Err(_))));
             let is_effect = matches!(found.gates.get(2), Some(Some(Err(_))));
             let is_admitted = code::gate(attempt.code).is_none();
@@ -158,7 +160,7 @@ impl Monitor {
             let is_stopped = |integrity| {
                 let secrecy = Secrecy::from_bits(attempt.secrecy);
                 let mark = Label::new(integrity, secrecy, Origin::NONE);
-                let found = findings(script.grant, &lines, sentence, mark);
+                let found = script.findings(&lines, sentence, mark);
                 matches!(found.gates.get(2), Some(Some(Err(_))))
             };
             let parsed = parse(sentence.as_bytes());
@@ -216,8 +218,14 @@ pub(crate) fn is_told(sentence: &str, texts: &[&str]) -> bool {
     })
 }
 
-/// What the gates find of a sentence under a mark, without warrants.
-fn findings(grant: &Grant, lines: &[String], sentence: &str, mark: Label) -> Findings {
+impl Script<'_> {
+    fn findings(&self, lines: &[String], sentence: &str, mark: Label) -> Findings {
+        findings(self.grant, lines, sentence, mark, self.today)
+    }
+}
+
+/// What the gates find of a sentence under a mark on a day, without warrants.
+fn findings(grant: &Grant, lines: &[String], sentence: &str, mark: Label, today: i64) -> Findings {
     let request = Request {
         task: 0,
         mark: &Mark::new(mark),
@@ -227,7 +235,7 @@ fn findings(grant: &Grant, lines: &[String], sentence: &str, mark: Label) -> Fin
         warrants: &Warrants::NONE,
         lines,
     };
-    examine(request, &Nothing, sentence.as_bytes())
+    examine(request, &Nothing { today }, sentence.as_bytes())
 }
 
 /// The primitive of a sentence, and the connector's verb.
@@ -244,7 +252,7 @@ fn verb_of(sentence: &str) -> String {
 pub(crate) fn refusing(grant: &Grant, line: &str, sentence: &str, attempt: &Attempt) -> [bool; 4] {
     let integrity = if attempt.is_ingested { Integrity::Ingested } else { Integrity::User };
     let mark = Label::new(integrity, Secrecy::from_bits(attempt.secrecy), Origin::NONE);
-    let found = findings(grant, &[line.to_owned()], sentence, mark);
+    let found = findings(grant, &[line.to_owned()], sentence, mark, TODAY);
     found.gates.map(|gate| matches!(gate, Some(Err(_))))
 }
 
@@ -254,7 +262,8 @@ fn is_cited(grant: &Grant, lines: &[String], sentence: &str) -> bool {
     let name = parsed.call.primitive().row().name;
     let is_given = |arguments: &str| {
         let warrant = format!("{{\"warrant\":\"{name}\",\"arguments\":{arguments},\"uses\":1}}");
-        let found = findings(grant, lines, &warrant, Label::SYSTEM);
+        // A warrant is not held against limits: the day does not matter.
+        let found = findings(grant, lines, &warrant, Label::SYSTEM, TODAY);
         found.gates.iter().take(3).all(|gate| *gate == Some(Ok(())))
     };
     if let (Argument::Text(tool), Argument::Json(json)) =
@@ -288,7 +297,9 @@ fn is_cited(grant: &Grant, lines: &[String], sentence: &str) -> bool {
 const INGESTED: Label = Label::new(Integrity::Ingested, Secrecy::NONE, Origin::NONE);
 
 /// A world of which nothing is known, with every held value an empty one.
-struct Nothing;
+struct Nothing {
+    today: i64,
+}
 
 impl Names for Nothing {}
 
@@ -298,6 +309,9 @@ impl Facts for Nothing {
     }
     fn journal_room(&self) -> u64 {
         u64::MAX
+    }
+    fn today(&self) -> Option<i64> {
+        Some(self.today)
     }
     fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
         false

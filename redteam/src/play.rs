@@ -42,6 +42,8 @@ pub(crate) struct Scene<'a> {
     /// What connectors answer, by what they are given.
     pub(crate) replies: &'a [(String, String)],
     pub(crate) sentences: Vec<&'a str>,
+    /// The day that the clock shows, counted from 1970-01-01.
+    pub(crate) today: i64,
 }
 
 /// What came of it.
@@ -82,7 +84,7 @@ impl Stage {
         let world = Memory::new(&[("/data", Access::ReadWrite), ("/home", Access::ReadWrite)]);
         let world = world.map_err(|why| why.to_string())?;
         let world = Arc::new(world.with_connectors(Box::new(board(scene.replies))));
-        world.set_now(NOW);
+        world.set_now(u64::try_from(scene.today).unwrap_or_default().saturating_mul(DAY_MS));
         for (path, bytes) in &scene.files {
             world.place(path, bytes).map_err(|why| format!("{path}: {}", why.name()))?;
         }
@@ -173,8 +175,10 @@ fn script(sentences: &[&str]) -> String {
 const PLAYER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/player.wasm"));
 /// How a record says that something from outside stood behind a sentence.
 const INGESTED: u8 = 2;
-/// 2026-01-01, in milliseconds since 1970.
-const NOW: u64 = 1_767_225_600_000;
+/// 2026-01-01: a clock for what asks for none.
+pub(crate) const TODAY: i64 = 20_454;
+/// Milliseconds of a day.
+const DAY_MS: u64 = 86_400_000;
 
 #[cfg(test)]
 mod tests {
@@ -192,6 +196,7 @@ mod tests {
             grant: Arc::new(Grant::parse(GRANT).unwrap()),
             files: Vec::new(),
             replies: &[],
+            today: TODAY,
             sentences: vec![
                 clock,
                 "",

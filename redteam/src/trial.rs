@@ -14,7 +14,7 @@ use synapse_abi::code;
 use crate::case::{Case, Step};
 use crate::monitors::{Judged, Monitor, Rows, Said, Script, is_told, refusing};
 use crate::order::{From, orders};
-use crate::play::{Attempt, Played, Scene, Stage};
+use crate::play::{Attempt, Played, Scene, Stage, TODAY};
 
 /// The most orders in which one case is played.
 const ORDERS: usize = 200;
@@ -168,6 +168,7 @@ fn judge(case: &Case, order: &[From], played: &Played) -> Result<Judged, String>
     let told: Vec<bool> = sentences.iter().map(|sentence| is_told(sentence, &texts)).collect();
     let script = Script {
         grant: &case.grant().map_err(|why| why.why)?,
+        today: TODAY,
         line: &case.task,
         sentences: &sentences,
         attempts: &played.attempts,
@@ -188,7 +189,8 @@ fn play(stage: &Stage, case: &Case, orders: &[Vec<From>]) -> Result<Vec<Played>,
     let grant = Arc::new(case.grant().map_err(|why| why.why)?);
     let files = case.files.iter().map(|(path, text)| (&**path, text.as_bytes())).collect();
     let replies: Vec<_> = case.replies.clone().into_iter().collect();
-    let scene = Scene { task: &case.task, grant, files, replies: &replies, sentences: Vec::new() };
+    let (replies, sentences) = (&*replies, Vec::new());
+    let scene = Scene { task: &case.task, grant, files, replies, sentences, today: TODAY };
     let sentences = |order: &[From]| {
         order.iter().filter_map(|from| step(case, *from)).map(|step| &*step.call).collect()
     };

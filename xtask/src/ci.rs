@@ -17,6 +17,7 @@ use crate::demo;
 use crate::deny;
 use crate::firmware;
 use crate::instructions::{self, Counted};
+use crate::servers;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
 use crate::tcb;
@@ -154,6 +155,15 @@ fn images() -> Result<Outcome, Failure> {
     firmware::test(false).map(|()| Outcome::Done)
 }
 
+/// Servers that others publish, behind the door.
+fn published() -> Result<Outcome, Failure> {
+    let folder = match servers::install() {
+        Ok(folder) => folder,
+        Err(why) => return Ok(Outcome::Skipped(why.replace('\n', "; "))),
+    };
+    servers::test(&folder).map(|()| Outcome::Done)
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
 const STEPS: &[(&str, Step)] = &[
@@ -164,6 +174,7 @@ const STEPS: &[(&str, Step)] = &[
     ("docs", docs),
     ("toolchain", toolchain),
     ("tests", tests),
+    ("servers", published),
     ("instructions", costs),
     ("no_std", no_std),
     ("guests", guests),

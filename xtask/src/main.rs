@@ -12,6 +12,7 @@ mod deny;
 mod firmware;
 mod instructions;
 mod packages;
+mod servers;
 mod setup;
 mod step;
 mod tcb;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Demo => demo::run(),
         Command::Packages { output } => packages::run(output),
+        Command::Servers => servers::install().and_then(|folder| servers::test(&folder)),
         Command::Tutorial => tutorial::run(),
         Command::Deny => deny::run(),
         Command::Advisories => advisories::run(),
@@ -74,6 +76,8 @@ enum Command {
     },
     /// Follows docs/tutorial.md, and compares what its commands print.
     Tutorial,
+    /// Installs well-known MCP servers into the build cache, and runs the tests with them.
+    Servers,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
     /// Asks `cargo deny` or `cargo audit` for advisories, over the network.

@@ -10,14 +10,20 @@ use core::fmt::{Display, Write as _};
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use synapse_boundary::scope::day;
 use synapse_kernel::grant::{Grant, Notice};
 use synapse_kernel::manifest::Manifest;
+
+use crate::play::TODAY;
 
 /// Every connector.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Connectors {
     suites: BTreeMap<String, Vec<String>>,
+    /// The day that each suite's clock shows.
+    #[serde(default)]
+    clock: BTreeMap<String, String>,
     services: BTreeMap<String, Service>,
 }
 
@@ -43,11 +49,31 @@ pub(crate) struct Verb {
     #[serde(default)]
     pub(crate) open: Vec<String>,
     #[serde(default)]
-    pub(crate) limits: BTreeMap<String, u32>,
+    pub(crate) limits: BTreeMap<String, Limit>,
     #[serde(default)]
     pub(crate) fields: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) own: bool,
+}
+
+/// What an argument may be.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Limit {
+    /// A number, from 0 to this one.
+    Most(u32),
+    /// A date, from the first to the last day, counted from the clock's.
+    Days { from: i64, to: i64 },
+}
+
+impl Limit {
+    /// It as a manifest has it.
+    fn write(self) -> String {
+        match self {
+            Self::Most(most) => most.to_string(),
+            Self::Days { from, to } => format!("{{ from = \"{from:+}d\", to = \"{to:+}d\" }}"),
+        }
+    }
 }
 
 /// What a verb does to the world.
@@ -110,6 +136,15 @@ impl Connectors {
     /// Whether a suite is called so.
     pub(crate) fn has(&self, suite: &str) -> bool {
         self.suites.contains_key(suite)
+    }
+
+    /// The day that the clock of a suite shows.
+    ///
+    /// # Errors
+    /// It is no day.
+    pub(crate) fn today(&self, suite: &str) -> Result<i64, String> {
+        let date = self.clock.get(suite).map(|date| (date, day(date)));
+        date.map_or(Ok(TODAY), |(date, day)| day.ok_or_else(|| format!("{date} is no day")))
     }
 
     /// The connector of a verb in a suite, and what was approved of it.
@@ -213,7 +248,8 @@ impl Verb {
         }
         for argument in &self.fixed {
             let limit = self.limits.get(argument);
-            let limit = limit.map_or_else(String::new, |most| format!(", limit = {most}"));
+            let limit =
+                limit.map_or_else(String::new, |limit| format!(", limit = {}", limit.write()));
             let _ = writeln!(text, "{argument} = {{ role = \"parameter\"{limit} }}");
         }
         for argument in &self.open {

@@ -13,12 +13,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use synapse_abi::code;
+use synapse_boundary::scope::day;
 use synapse_kernel::grant::Grant;
 
 use crate::monitors::{Judged, Monitor, Rows, Said, Script};
 use crate::order::{From, blocks};
 use crate::play::{Scene, Stage};
-use crate::public::connectors::{Connectors, Does};
+use crate::public::connectors::{Connectors, Does, Limit};
 use crate::public::oracle::plan;
 use crate::public::words::Words;
 use crate::public::{
@@ -114,6 +115,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) words: Words,
     pub(crate) connectors: &'a Connectors,
     grant: Arc<Grant>,
+    today: i64,
 }
 
 /// A task as it is played: the prompt, how it begins, what it does, what is answered.
@@ -205,7 +207,8 @@ impl<'a> Ground<'a> {
         words: Words,
         connectors: &'a Connectors,
     ) -> Result<Self, String> {
-        Ok(Self { stage, name, words, connectors, grant: Arc::new(connectors.grant(name)?) })
+        let (grant, today) = (Arc::new(connectors.grant(name)?), connectors.today(name)?);
+        Ok(Self { stage, name, words, connectors, grant, today })
     }
 
     /// What a verb does.
@@ -262,6 +265,7 @@ impl<'a> Ground<'a> {
             files: Vec::new(),
             replies: &ready.replies,
             sentences: sentences.clone(),
+            today: self.today,
         };
         let attempts = self.stage.play(&scene)?.attempts;
         let planned = ready.plan.len();
@@ -269,6 +273,7 @@ impl<'a> Ground<'a> {
             core::iter::repeat_n(false, planned).chain(lines.iter().map(|it| it.told)).collect();
         let script = Script {
             grant: &self.grant,
+            today: self.today,
             line: &ready.prompt,
             sentences: &sentences,
             attempts: &attempts,
@@ -328,12 +333,20 @@ impl<'a> Ground<'a> {
         Ok(job)
     }
 
-    /// Whether an argument is a number inside of its limit.
+    /// Whether an argument is a number or a date inside of its limit.
     fn is_inside(&self, call: &Call, name: &str) -> bool {
-        let most = self.connectors.verb(self.name, &call.verb);
-        let most = most.ok().and_then(|(_, verb)| verb.limits.get(name));
-        let given = call.args.get(name).and_then(Value::as_f64);
-        most.zip(given).is_some_and(|(most, given)| given <= f64::from(*most))
+        let verb = self.connectors.verb(self.name, &call.verb);
+        let limit = verb.ok().and_then(|(_, verb)| verb.limits.get(name));
+        match (limit, call.args.get(name)) {
+            (Some(Limit::Most(most)), Some(given)) => {
+                given.as_f64().is_some_and(|given| given <= f64::from(*most))
+            }
+            (Some(Limit::Days { from, to }), Some(Value::String(date))) => {
+                let days = day(date).map(|day| day.saturating_sub(self.today));
+                days.is_some_and(|days| (*from..=*to).contains(&days))
+            }
+            _ => false,
+        }
     }
 
     /// Whether all that a task's steps lack are parameters of payments and accounts.

@@ -75,6 +75,12 @@ pub trait Facts: Names {
     fn serves(&self, _: &str, _: &Url<'_>) -> bool {
         false
     }
+
+    /// The day of this decision in UTC, counted from 1970-01-01. Without one no date
+    /// is inside a limit.
+    fn today(&self) -> Option<i64> {
+        None
+    }
 }
 
 /// A held value, as a decision sees it.

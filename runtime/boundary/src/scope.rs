@@ -29,7 +29,7 @@ use net::Nets;
 pub use net::{HostPattern, Method, Net, Network, Place, Terms};
 pub use pattern::{BadPattern, Pattern, Reach};
 use pattern::{Patterns, Ruling};
-pub use tools::{Decimal, Effect, Limit, Tool, Verb};
+pub use tools::{Decimal, Effect, Limit, Tool, Verb, day};
 
 /// Everything a grant lets its task name, ready to be looked up.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 use synapse_boundary::url::Url;
@@ -144,7 +145,10 @@ fn read_sentence() -> Result<Vec<u8>, String> {
     Ok(bytes.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(bytes))
 }
 
-/// A world that holds nothing and has room.
+/// Seconds of a day.
+const DAY: u64 = 86_400;
+
+/// A world that holds nothing and has room, today.
 struct Nothing;
 
 impl Names for Nothing {}
@@ -162,5 +166,10 @@ impl Facts for Nothing {
     fn serves(&self, _: &str, _: &Url<'_>) -> bool {
         // The grant is asked, not this machine.
         true
+    }
+
+    fn today(&self) -> Option<i64> {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_secs() / DAY).ok()
     }
 }

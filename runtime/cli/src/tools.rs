@@ -12,6 +12,7 @@ use synapse_connectors::confine::enter;
 use synapse_connectors::exec::template;
 use synapse_connectors::import;
 use synapse_connectors::list::List;
+use synapse_connectors::ready::{READY, Ready};
 use synapse_host::console::PATIENCE;
 use synapse_host::render::{self, Stream, Terminal};
 use synapse_host::tools::{agreed, inspect, offers, settings};
@@ -38,26 +39,38 @@ enum What {
     Schema(Schema),
 }
 
-/// Adds a connector: starts its server behind its walls, and writes a first manifest.
+/// Adds a connector: starts its server behind its walls, or asks the one at a URL, and
+/// writes a first manifest.
 ///
-/// In that manifest every verb is the strictest. Edit it, then use `synapse tools approve`.
-/// The server has no network, no folder but the system's, and no variable until the
-/// manifest gives it some. With `--template` there is no server: the manifest has lines that
-/// ship, each a program and its arguments, which run in a sealed copy of a granted folder.
+/// In that manifest every verb is the strictest, but for a well-known server that is
+/// added with `--ready`. Edit it, then use `synapse tools approve`.
+/// A program has no network, no folder but the system's, and no variable until the
+/// manifest gives it some. What a server at a URL hears may go anywhere. With `--template`
+/// there is no server: the manifest has lines that ship, each a program and its arguments,
+/// which run in a sealed copy of a granted folder.
 ///
 /// Exit codes: 0 added, 1 failed, 2 the command line is wrong.
 #[derive(clap::Args)]
 struct Add {
     /// What grants and calls are to name it by.
     server: String,
+    /// Take what is known of a well-known server for its manifest.
+    #[arg(long, value_name = "NAME", value_parser = READY.each_ref().map(|ready| ready.name))]
+    ready: Option<String>,
     /// A folder or file that the server needs to begin, besides the system's.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "url")]
     read: Vec<String>,
+    /// A folder or file that the server may change.
+    #[arg(long, conflicts_with_all = ["url", "template"])]
+    write: Vec<String>,
     /// In place of a server, the lines that ship for `cargo`, `git`, `npm` or `pytest`.
-    #[arg(long, conflicts_with = "command")]
+    #[arg(long, conflicts_with_all = ["command", "url", "ready"])]
     template: Option<String>,
+    /// Where it is, if it speaks HTTP: `https://…`, or `http://` and an address of this machine.
+    #[arg(required_unless_present_any = ["command", "template"])]
+    url: Option<String>,
     /// Its program by an absolute path, and its arguments.
-    #[arg(last = true, required_unless_present = "template")]
+    #[arg(last = true, conflicts_with = "url")]
     command: Vec<String>,
 }
 
@@ -155,17 +168,35 @@ impl Tools {
 
 impl Add {
     fn run(self) -> Result<ExitCode, String> {
-        let Self { server, read, template, command } = self;
+        let Self { server, ready, read, write, template, url, command } = self;
         if let Some(template) = template {
             return fill(&template, &server, &read);
         }
-        let start = Start { command, read, ..start() };
+        let ready = ready.as_deref().and_then(Ready::find);
+        let start = Start { command, read, write, url: url.unwrap_or_default(), ..start() };
+        let start = match ready {
+            Some(ready) if start.url.is_empty() => ready.start(start),
+            _ => start,
+        };
         let text = List::default().manifest(&server, &start);
         // Its name and its command are held against the manifest's rules first.
         Manifest::check(&text).map_err(|all| told(&all))?;
         let folder = folder(&server)?;
         let list = inspect(&start).map_err(|why| why.replace("; ", "\n"))?;
-        add(&folder, &list.manifest(&server, &start))?;
+        if let Some(ready) = ready
+            && let Some(verb) = ready.lacking(&list).next()
+        {
+            return Err(format!(
+                "the server has no tool `{verb}`, which `--ready {}` knows of\nit may be another \
+                 server or another version: leave `--ready` out",
+                ready.name
+            ));
+        }
+        let manifest = match ready {
+            Some(ready) => ready.manifest(&server, &start),
+            None => list.manifest(&server, &start),
+        };
+        add(&folder, &manifest)?;
         eprintln!(
             "{} tools; edit {}, then use `synapse tools approve {server}`",
             list.tools.len(),
@@ -332,12 +363,12 @@ impl Import {
         })?;
         for server in servers {
             let command: Vec<String> = server.start.command.iter().map(|it| word(it)).collect();
-            let line = if command.is_empty() {
-                format!("# {} is at {}: programs alone are started", server.name, server.start.url)
-            } else {
-                let name = server.name.to_lowercase().replace([' ', '/', '.'], "-");
-                format!("synapse tools add {} -- {}", word(&name), command.join(" "))
+            let name = server.name.to_lowercase().replace([' ', '/', '.'], "-");
+            let how = match &*server.start.url {
+                "" => format!("-- {}", command.join(" ")),
+                url => word(url),
             };
+            let line = format!("synapse tools add {} {how}", word(&name));
             say(&shown(&line))?;
             if !server.start.environment.is_empty() {
                 let names = server.start.environment.join(", ");

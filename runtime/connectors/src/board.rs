@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use synapse_abi::code::Fault;
-use synapse_kernel::manifest::{Manifest, Verb};
+use synapse_kernel::manifest::{Manifest, Start, Verb};
 use synapse_primitives::platform::{Connectors, Use, Used, Using};
 use synapse_primitives::rest::Names;
 use tokio::sync::Mutex;
@@ -27,6 +27,7 @@ use crate::approval::{Approved, replace};
 use crate::confine::Launcher;
 use crate::exec::{Lines, Runner, offers};
 use crate::server::{Server, Trouble};
+use crate::web::Web;
 
 /// How often a call looks whether it was cancelled.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -35,8 +36,30 @@ const GLANCE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Board {
     connectors: BTreeMap<String, Connector>,
-    launcher: Launcher,
+    reach: Reach,
     cancel: Arc<AtomicBool>,
+}
+
+/// How this machine comes to servers.
+struct Reach {
+    launcher: Launcher,
+    web: Option<Arc<dyn Web>>,
+}
+
+impl fmt::Debug for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reach").field("launcher", &self.launcher).finish_non_exhaustive()
+    }
+}
+
+impl Reach {
+    async fn begin(&self, start: &Start) -> Result<Server, Trouble> {
+        match &self.web {
+            _ if start.url.is_empty() => Server::start(start, &self.launcher).await,
+            Some(web) => Server::reach(start, &self.launcher, web).await,
+            None => Err(Trouble::Unreached(Fault::Unsupported)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -119,7 +142,14 @@ impl Board {
             let server = manifest.server.clone();
             connectors.insert(server, Connector { manifest, list, state });
         }
-        Ok(Self { connectors, launcher, cancel })
+        Ok(Self { connectors, reach: Reach { launcher, web: None }, cancel })
+    }
+
+    /// With the network for those that are at an address.
+    #[must_use]
+    pub fn with_web(mut self, web: Arc<dyn Web>) -> Self {
+        self.reach.web = Some(web);
+        self
     }
 
     /// Starts them all, and holds what each offers against what was approved.
@@ -136,7 +166,7 @@ impl Board {
                 }
                 continue;
             }
-            let server = connector.begin(&self.launcher).await;
+            let server = connector.begin(&self.reach).await;
             let server = server.map_err(|why| Unready::Trouble(name.clone(), why))?;
             let server = server.ok_or_else(|| Unready::Changed(name.clone()))?;
             connector.state.lock().await.server = Some(server);
@@ -166,7 +196,7 @@ impl Board {
         };
         let reply = tokio::select! {
             () = ended => Err(Fault::Cancelled),
-            reply = connector.call(&mut state, verb, &self.launcher, call) => reply,
+            reply = connector.call(&mut state, verb, &self.reach, call) => reply,
         };
         if matches!(reply, Err(Fault::TimedOut | Fault::Closed | Fault::Cancelled | Fault::Changed))
         {
@@ -185,8 +215,8 @@ impl Connectors for Board {
 
 impl Connector {
     /// A server that offers what was approved, or another one.
-    async fn begin(&self, launcher: &Launcher) -> Result<Option<Server>, Trouble> {
-        let mut server = Server::start(&self.manifest.start, launcher).await?;
+    async fn begin(&self, reach: &Reach) -> Result<Option<Server>, Trouble> {
+        let mut server = reach.begin(&self.manifest.start).await?;
         let offers = server.list().await?.digest() == self.list;
         Ok(offers.then_some(server))
     }
@@ -195,12 +225,12 @@ impl Connector {
         &self,
         state: &mut State,
         verb: &Verb,
-        launcher: &Launcher,
+        reach: &Reach,
         call: Use<'_>,
     ) -> Result<Vec<u8>, Fault> {
         let arguments = serde_json::from_str(call.arguments).map_err(|_| Fault::BadAnswer)?;
         if state.server.is_none() {
-            let begun = self.begin(launcher).await.map_err(|_| Fault::Closed)?;
+            let begun = self.begin(reach).await.map_err(|_| Fault::Closed)?;
             state.server = Some(begun.ok_or(Fault::Changed)?);
         }
         let server = state.server.as_mut().ok_or(Fault::Closed)?;
@@ -209,7 +239,7 @@ impl Connector {
         let most = call.most.min(self.manifest.start.reply);
         let answer = answer::bytes(&result, !verb.fields.is_empty(), most)?;
         // What it was given it may say back.
-        match launcher.secrets.mask_of_tool(&self.manifest.server).hide(&answer) {
+        match reach.launcher.secrets.mask_of_tool(&self.manifest.server).hide(&answer) {
             Some(hidden) if hidden.len() > most => Err(Fault::ReplyTooLarge),
             hidden => Ok(hidden.unwrap_or(answer)),
         }
@@ -219,7 +249,7 @@ impl Connector {
     /// that runs, and no change half made.
     async fn run(&self, state: &mut State, verb: &Verb, board: &Board, call: Use<'_>) -> Used {
         let State { lines, told, .. } = state;
-        let runner = Runner { launcher: &board.launcher, cancel: &board.cancel };
+        let runner = Runner { launcher: &board.reach.launcher, cancel: &board.cancel };
         let tell = |shown: &Names| {
             let mut carries = call.carries.clone();
             carries.join(shown);

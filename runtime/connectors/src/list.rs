@@ -110,19 +110,10 @@ impl List {
     #[must_use]
     pub fn manifest(&self, server: &str, start: &Start) -> String {
         let mut text = format!(
-            "# What this says is what counts: nothing that the server says of itself does.\n\
-             # Every verb is the strictest until its effect and the roles of its arguments are\n\
-             # written here; docs/abi.md has the format. Then: synapse tools approve {server}\n\
-             version = 1\nserver = {}\n\n[start]\n",
-            quoted(server)
+            "# Every verb is the strictest until its effect and the roles of its arguments are\n\
+             # written here.\n{}",
+            head(server, "", start)
         );
-        if start.url.is_empty() {
-            let command: Vec<String> = start.command.iter().map(|part| quoted(part)).collect();
-            let _ = writeln!(text, "command = [{}]", command.join(", "));
-            text.push_str("environment = []\nread = []\nwrite = []\nnetwork = false\n");
-        } else {
-            let _ = writeln!(text, "url = {}", quoted(&start.url));
-        }
         let mut taken = Vec::new();
         for tool in &self.tools {
             let name = plain(&tool.name, &taken);
@@ -142,6 +133,34 @@ impl List {
         }
         text
     }
+}
+
+/// How a manifest begins, down to its verbs.
+pub(crate) fn head(server: &str, about: &str, start: &Start) -> String {
+    let mut text = format!(
+        "# What this says is what counts: nothing that the server says of itself does.\n\
+         # docs/abi.md has the format. Then: synapse tools approve {server}\n\
+         version = 1\nserver = {}\ndescription = {}\n\n[start]\n",
+        quoted(server),
+        quoted(about)
+    );
+    if !start.url.is_empty() {
+        let _ = writeln!(text, "url = {}", quoted(&start.url));
+        return text;
+    }
+    let lists = [
+        ("command", &start.command),
+        ("environment", &start.environment),
+        ("read", &start.read),
+        ("write", &start.write),
+    ];
+    for (key, list) in lists {
+        let list: Vec<String> = list.iter().map(|item| quoted(item)).collect();
+        let _ = writeln!(text, "{key} = [{}]", list.join(", "));
+    }
+    let _ = writeln!(text, "network = {}\nmemory = {}", start.network, start.memory);
+    let _ = writeln!(text, "seconds = {}\nreply = {}", start.seconds, start.reply);
+    text
 }
 
 /// A verb's name for a tool's, that no other has.

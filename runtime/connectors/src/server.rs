@@ -1,4 +1,4 @@
-//! One server: its process, its list, its answers
+//! One server: its process or its address, its list, its answers
 //!
 //! # Invariants
 //! - Every wait has an end: starting, listing and calling.
@@ -21,6 +21,7 @@ use rmcp::model::{
     PaginatedRequestParams, ServerResult, Tool,
 };
 use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client};
+use rmcp::transport::IntoTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientHandler, RoleClient};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -28,9 +29,11 @@ use synapse_abi::code::Fault;
 use synapse_kernel::manifest::Start;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
 use crate::confine::{self, Launcher, Wall};
 use crate::list::{List, TOOLS};
+use crate::web::{Client, Web};
 
 /// How long a server may take to begin, and to say what it offers.
 const BEGIN: Duration = Duration::from_secs(20);
@@ -40,7 +43,8 @@ const FRAME: usize = 64 << 10;
 
 /// A server that runs. It ends with this.
 pub struct Server {
-    process: Process,
+    /// What answers: a program, or what stands at an address.
+    end: End,
     service: RunningService<RoleClient, Ears>,
     changed: Arc<AtomicBool>,
     patience: Duration,
@@ -48,15 +52,15 @@ pub struct Server {
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("process", &self.process).finish_non_exhaustive()
+        f.debug_struct("Server").field("end", &self.end).finish_non_exhaustive()
     }
 }
 
 /// Why a server does not begin.
 #[derive(Debug)]
 pub enum Trouble {
-    /// Its address is on the network, which this version does not speak to.
-    Remote,
+    /// Nothing answers at its address.
+    Unreached(Fault),
     /// It needs a secret of this name, and none is kept that is for it.
     Secret(String, String),
     /// The process could not be started.
@@ -76,9 +80,10 @@ pub enum Trouble {
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Remote => f.write_str(
-                "the server is at an address; this version starts programs only; use a program \
-                 that speaks for it",
+            Self::Unreached(fault) => write!(
+                f,
+                "the server cannot be reached; {}; check its `url` and this machine's network",
+                fault.name()
             ),
             Self::Secret(name, server) => write!(
                 f,
@@ -121,6 +126,15 @@ impl fmt::Display for Trouble {
 
 impl core::error::Error for Trouble {}
 
+/// The variables or headers with secrets that a server is given.
+fn secrets(
+    start: &Start,
+    launcher: &Launcher,
+) -> Result<Vec<(String, Zeroizing<String>)>, Trouble> {
+    let filled = launcher.secrets.filled(&start.server, &start.secrets);
+    filled.map_err(|name| Trouble::Secret(name, start.server.clone()))
+}
+
 /// Hears of a list that changed, and grants a server nothing that it asks for.
 #[derive(Debug)]
 struct Ears(Arc<AtomicBool>);
@@ -141,32 +155,49 @@ impl Server {
     /// # Errors
     /// It did not begin.
     pub async fn start(start: &Start, launcher: &Launcher) -> Result<Self, Trouble> {
-        if start.command.is_empty() {
-            return Err(Trouble::Remote);
-        }
-        let secrets = launcher.secrets.filled(&start.server, &start.secrets);
-        let secrets = secrets.map_err(|name| Trouble::Secret(name, start.server.clone()))?;
+        let secrets = secrets(start, launcher)?;
         let started = confine::start(start, launcher, &secrets);
         let mut process = Process(started.map_err(Trouble::Start)?);
         let (read, write) = process.pipes().map_err(Trouble::Start)?;
-        // A byte may stand as six in a message.
-        let longest = start.reply.saturating_mul(6).saturating_add(FRAME);
-        let transport = AsyncRwTransport::new_client(read, write).with_max_line_length(longest);
+        let transport =
+            AsyncRwTransport::new_client(read, write).with_max_line_length(longest(start));
+        Self::greet(start, transport, End::Program(process)).await
+    }
+
+    /// Greets the server at an address.
+    ///
+    /// # Errors
+    /// It did not begin.
+    pub async fn reach(
+        start: &Start,
+        launcher: &Launcher,
+        web: &Arc<dyn Web>,
+    ) -> Result<Self, Trouble> {
+        let patience = Duration::from_secs(start.seconds);
+        let secrets = secrets(start, launcher)?;
+        let client = Client::new(Arc::clone(web), secrets, patience, longest(start));
+        let transport = client.transport(&start.url);
+        Self::greet(start, transport, End::Address(client)).await
+    }
+
+    async fn greet<T, E, A>(start: &Start, transport: T, mut end: End) -> Result<Self, Trouble>
+    where
+        T: IntoTransport<RoleClient, E, A>,
+        E: core::error::Error + Send + Sync + 'static,
+    {
         let changed = Arc::new(AtomicBool::new(false));
         let greeted = timeout(BEGIN, serve_client(Ears(Arc::clone(&changed)), transport)).await;
         let service = match greeted {
-            Err(_) => return Err(process.trouble().unwrap_or(Trouble::Silent)),
+            Err(_) => return Err(end.trouble().unwrap_or(Trouble::Silent)),
             Ok(Err(why)) => {
                 // The end of its output is seen before that of the process.
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                return Err(process
-                    .trouble()
-                    .unwrap_or_else(|| Trouble::Nonsense(why.to_string())));
+                return Err(end.trouble().unwrap_or_else(|| Trouble::Nonsense(why.to_string())));
             }
             Ok(Ok(service)) => service,
         };
         let patience = Duration::from_secs(start.seconds);
-        Ok(Self { process, service, changed, patience })
+        Ok(Self { end, service, changed, patience })
     }
 
     /// What it offers now.
@@ -176,7 +207,7 @@ impl Server {
     pub async fn list(&mut self) -> Result<List, Trouble> {
         self.changed.store(false, Ordering::Relaxed);
         match timeout(BEGIN, self.pages()).await {
-            Err(_) => Err(self.process.trouble().unwrap_or(Trouble::Silent)),
+            Err(_) => Err(self.end.trouble().unwrap_or(Trouble::Silent)),
             Ok(listed) => listed.map(|tools| List::new(&tools)),
         }
     }
@@ -222,9 +253,42 @@ impl Server {
             Err(_) => Err(Fault::TimedOut),
             Ok(Ok(result)) => Ok(result),
             Ok(Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))) => {
-                Err(Fault::Closed)
+                Err(self.end.fault().unwrap_or(Fault::Closed))
             }
             Ok(Err(_)) => Err(Fault::BadAnswer),
+        }
+    }
+}
+
+/// Bytes of one message, in which a byte of an answer may stand as six.
+const fn longest(start: &Start) -> usize {
+    start.reply.saturating_mul(6).saturating_add(FRAME)
+}
+
+/// What stands at the other end.
+#[derive(Debug)]
+enum End {
+    Program(Process),
+    Address(Client),
+}
+
+impl End {
+    /// Why it does not answer, if that is known.
+    fn trouble(&mut self) -> Option<Trouble> {
+        match self {
+            Self::Program(process) => process.trouble(),
+            // What it answered that is not MCP, the protocol's library says better.
+            Self::Address(client) => {
+                client.fault().filter(|fault| *fault != Fault::BadAnswer).map(Trouble::Unreached)
+            }
+        }
+    }
+
+    /// What an exchange failed by, if that is known.
+    fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Program(_) => None,
+            Self::Address(client) => client.fault(),
         }
     }
 }

@@ -25,12 +25,14 @@ use synapse_connectors::confine::Launcher;
 use synapse_connectors::exec;
 use synapse_connectors::list::List;
 use synapse_connectors::server::Server;
+use synapse_connectors::web::Web;
 use synapse_kernel::manifest::{Manifest, Start};
 use synapse_secrets::{Given, Vault};
 use tokio::runtime::Runtime;
 
 use crate::human::hear;
 use crate::log::state_dir;
+use crate::net::Client;
 use crate::render::{self, Terminal};
 
 /// The hidden command that raises the walls around a server.
@@ -60,8 +62,12 @@ pub fn settings() -> io::Result<PathBuf> {
 pub fn inspect(start: &Start) -> Result<List, String> {
     let launcher = launcher(given(named(start))?)?;
     let runtime = runtime().map_err(|why| format!("the executor cannot be started: {why}"))?;
+    let web = web(Arc::default())?;
     let list = runtime.block_on(async {
-        let mut server = Server::start(start, &launcher).await?;
+        let mut server = match &*start.url {
+            "" => Server::start(start, &launcher).await?,
+            _ => Server::reach(start, &launcher, &web).await?,
+        };
         server.list().await
     });
     list.map_err(|why| why.to_string())
@@ -155,7 +161,9 @@ impl Named {
         let both = self.manifests.into_iter().zip(self.lists);
         let approved = both.map(|(manifest, list)| Approved { manifest, list }).collect();
         let launcher = launcher(secrets)?;
+        let web = web(Arc::clone(&cancel))?;
         let board = Board::new(approved, &told, launcher, cancel).map_err(|why| why.to_string())?;
+        let board = board.with_web(web);
         runtime.block_on(board.begin()).map_err(|why| why.to_string())?;
         Ok(Some(board))
     }
@@ -192,4 +200,10 @@ pub(crate) fn given<'n>(names: impl Iterator<Item = &'n str>) -> Result<Arc<Give
     let state = state_dir().map_err(|why| why.to_string())?;
     let kept = Vault::of(&state).read().map_err(|why| why.to_string())?;
     Ok(Arc::new(Given::new(kept, |name| names.contains(name))))
+}
+
+/// The network for servers at an address.
+fn web(cancel: Arc<AtomicBool>) -> Result<Arc<dyn Web>, String> {
+    let client = Client::new(cancel).map_err(|why| format!("TLS cannot be had: {why}"))?;
+    Ok(Arc::new(client))
 }

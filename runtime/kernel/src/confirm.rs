@@ -69,6 +69,8 @@ pub(crate) struct Scene<'a, 's, P, S, F> {
     pub(crate) platform: &'a P,
     pub(crate) log: &'a SharedLog<S>,
     pub(crate) facts: &'a F,
+    /// Sets the clock by which the call is decided anew.
+    pub(crate) tick: &'a (dyn Fn() + Sync),
     pub(crate) request: Request<'a, 's>,
     pub(crate) sentence: &'s [u8],
 }
@@ -107,7 +109,7 @@ impl Asker {
             return Ok((question.declined(), Label::SYSTEM));
         }
         self.asked.push(digest);
-        let Scene { platform, log, facts, request, sentence } = *scene;
+        let Scene { platform, log, facts, tick, request, sentence } = *scene;
         let mut waiting = Waiting { question: Some(question), scene };
         let Some(question) = &waiting.question else { return Err(SinkFailed) };
         let found = match path(question) {
@@ -129,6 +131,7 @@ impl Asker {
         let answer = answer(question, heard, state, &mut *log.lock(), now)?;
         let origin = Origin::record(answer.record());
         let human = Label::new(Integrity::User, Secrecy::PROMPT, origin);
+        tick();
         Ok((decide_answered(request, facts, sentence, answer), human))
     }
 }

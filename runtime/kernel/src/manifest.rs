@@ -239,10 +239,10 @@ impl Verb {
     /// What the door knows of its warrants.
     pub(crate) fn warrants(&self) -> scope::Verb {
         // What money goes by, and what is run, is named in full: a parameter of it is
-        // open only as a number inside its limit.
+        // open only as a number or a date inside its limit.
         let strict = matches!(self.effect, Effect::Pay | Effect::Account | Effect::Execute);
         let role = |argument: &Argument| {
-            let bounded = matches!(argument.limit, Some(Bound::Within(..)));
+            let bounded = matches!(argument.limit, Some(Bound::Within(..) | Bound::Dated(..)));
             match argument.role {
                 Role::Target => Some((argument.name.clone(), argument.ty.clone())),
                 Role::Parameter if strict && !bounded => None,

@@ -50,6 +50,9 @@ use crate::written::Written;
 /// no reason for less.
 pub const HELD_BYTES: usize = 64 << 20;
 
+/// Milliseconds of a day.
+const DAY_MS: u64 = 86_400_000;
+
 /// What waits in channels and reports has this part of that.
 const QUEUED: usize = 4;
 
@@ -180,6 +183,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
                 platform: Arc::clone(&crew.platform),
                 grant: Arc::clone(&seat.grant),
                 calls: Arc::clone(&seat.calls),
+                now: AtomicU64::new(0),
             },
             warrants: Warrants::default(),
             lines: Vec::new(),
@@ -290,12 +294,13 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
                 warrants: &self.warrants,
                 lines: &lines,
             };
+            self.stores.tick();
             let verdict = match decide(request, &self.stores, sentence.as_bytes()) {
                 Decided::Final(verdict) => verdict,
                 Decided::Ask(_) => continue,
             };
             let seen = Seen::of(&verdict, sentence.as_bytes());
-            let now = self.stores.platform.now_ms();
+            let now = self.stores.now();
             let log = &mut *self.log.lock();
             let (record, code) = match commit(verdict, log, &mut self.warrants, &self.stores, now)?
             {
@@ -368,11 +373,13 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
             warrants: &self.warrants,
             lines: &self.lines,
         };
+        self.stores.tick();
         let (verdict, learned) = match decide(request, &self.stores, sentence) {
             Decided::Final(verdict) => (verdict, Label::SYSTEM),
             Decided::Ask(question) => {
                 let (platform, log, facts) = (&*self.stores.platform, &self.log, &self.stores);
-                let scene = Scene { platform, log, facts, request, sentence };
+                let tick = &|| self.stores.tick();
+                let scene = Scene { platform, log, facts, tick, request, sentence };
                 let asked = self.asker.ask(question, &scene).await;
                 asked.map_err(|SinkFailed| Fault::NoRecord.number())?
             }
@@ -386,7 +393,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
         if seen.primitive != Some(Primitive::ChannelGrant) {
             self.holding.begin();
         }
-        let now = self.stores.platform.now_ms();
+        let now = self.stores.now();
         // The lock is free again before anything else is recorded.
         let opened = commit(verdict, &mut *self.log.lock(), &mut self.warrants, &self.stores, now);
         let authorized = match opened {
@@ -552,9 +559,23 @@ struct Stores<P> {
     grant: Arc<Grant>,
     /// Calls that are left.
     calls: Arc<AtomicU64>,
+    /// The clock that the decision at hand goes by: it stands still for one decision,
+    /// and is the time of its record.
+    now: AtomicU64,
+}
+
+impl<P: Platform> Stores<P> {
+    /// Sets the clock of a decision.
+    fn tick(&self) {
+        self.now.store(self.platform.now_ms(), Ordering::Relaxed);
+    }
 }
 
 impl<P> Stores<P> {
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+
     /// Keeps a value, and charges its room; its number.
     fn keep(&mut self, value: Value) -> Result<u64, Fault> {
         let total = self.bytes.saturating_add(value.about().room);
@@ -627,5 +648,9 @@ impl<P: Platform> Facts for Stores<P> {
 
     fn serves(&self, secret: &str, url: &Url<'_>) -> bool {
         self.platform.serves(secret, url)
+    }
+
+    fn today(&self) -> Option<i64> {
+        i64::try_from(self.now() / DAY_MS).ok()
     }
 }

@@ -68,6 +68,28 @@ pub enum Limit {
     Like(Vec<String>),
     /// A number in this range.
     Within(RangeInclusive<Decimal>),
+    /// A date so many days from the day of the decision.
+    Dated(RangeInclusive<i64>),
+}
+
+/// The day of a date `YYYY-MM-DD` from 1970 on, counted from the first one.
+#[must_use]
+pub fn day(text: &str) -> Option<i64> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let number = |place: usize, length| {
+        let part = parts.get(place).filter(|part| part.len() == length)?;
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u16>().ok())?
+    };
+    let (year, month, day) = (number(0, 4)?, number(1, 2)?, number(2, 2)?);
+    let leaps = |year| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let february = if leaps(year) { 29 } else { 28 };
+    let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let (passed, day) = (usize::from(month.checked_sub(1)?), day.checked_sub(1)?);
+    let years = (1970..year).map(|year| if leaps(year) { 366 } else { 365 });
+    let days = years.chain(months.into_iter().take(passed)).chain([day]).map(i64::from);
+    let is_one =
+        parts.len() == 3 && year >= 1970 && months.get(passed).is_some_and(|all| day < *all);
+    is_one.then(|| days.sum())
 }
 
 /// A number as the door writes it, exact: 15 digits on either side of the point.
@@ -116,6 +138,9 @@ impl Limit {
             }
             Self::Like(patterns) => text(value, facts)
                 .is_some_and(|text| patterns.iter().any(|pattern| matches(pattern, &text))),
+            Self::Dated(range) => text(value, facts)
+                .and_then(|text| day(&text)?.checked_sub(facts.today()?))
+                .is_some_and(|days| range.contains(&days)),
         }
     }
 }
@@ -135,7 +160,7 @@ mod tests {
     use crate::label::Label;
     use crate::path::NormalPath;
 
-    struct World([&'static [u8]; 2]);
+    struct World([&'static [u8]; 3]);
 
     impl crate::cite::Names for World {}
     impl Facts for World {
@@ -148,6 +173,9 @@ mod tests {
         }
         fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
             false
+        }
+        fn today(&self) -> Option<i64> {
+            day("2024-02-28")
         }
     }
 
@@ -174,6 +202,32 @@ mod tests {
     }
 
     #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (text, number) in [
+            ("1970-01-01", Some(0)),
+            ("1970-03-01", Some(59)),
+            ("1972-03-01", Some(790)),
+            ("2000-02-29", Some(11_016)),
+            ("2100-02-28", Some(47_540)),
+            ("2100-03-01", Some(47_541)),
+            ("9999-12-31", Some(2_932_896)),
+            ("2100-02-29", None),
+            ("1969-12-31", None),
+            ("2024-00-10", None),
+            ("2024-13-10", None),
+            ("2024-04-31", None),
+            ("2024-01-00", None),
+            ("+024-01-01", None),
+            ("2024-01-01-", None),
+            ("2024-01", None),
+            ("02024-01-01", None),
+            ("", None),
+        ] {
+            assert_eq!(day(text), number, "{text}");
+        }
+    }
+
+    #[test]
     fn a_limited_argument_is_there_and_inside() {
         let mail = tool("to", Limit::Like(["*@a.example".into(), "b@b.example".into()].into()));
         let like = |pattern: &str| tool("to", Limit::Like([pattern.into()].into()));
@@ -182,7 +236,8 @@ mod tests {
             "amount",
             Limit::Within(Decimal::parse("0").unwrap()..=Decimal::parse("50").unwrap()),
         );
-        let world = World([b"x@a.example", b"x@c"]);
+        let due = tool("due", Limit::Dated(-1..=2));
+        let world = World([b"x@a.example", b"x@c", b"2024-03-01"]);
         for (tool, arguments, inside) in [
             (&mail, r#"{"to":"x@a.example"}"#, true),
             (&mail, r#"{"to":["x@a.example","b@b.example"],"text":"x@c"}"#, true),
@@ -218,6 +273,21 @@ mod tests {
             (&pay, r#"{"amount":"5"}"#, false),
             (&pay, r#"{"amount":{"$held":1}}"#, false),
             (&pay, r#"{"amount":[1,2,99]}"#, false),
+            (&due, r#"{"due":"2024-02-28"}"#, true),
+            (&due, r#"{"due":"2024-02-27"}"#, true),
+            (&due, r#"{"due":"2024-02-26"}"#, false),
+            (&due, r#"{"due":"2024-02-29"}"#, true),
+            (&due, r#"{"due":"2024-03-01"}"#, true),
+            (&due, r#"{"due":"2024-03-02"}"#, false),
+            (&due, r#"{"due":["2024-02-29","2024-03-02"]}"#, false),
+            (&due, r#"{"due":"2024-02-30"}"#, false),
+            (&due, r#"{"due":"2024-2-29"}"#, false),
+            (&due, r#"{"due":"2024-02-29T10:00"}"#, false),
+            (&due, r#"{"due":" 2024-02-29"}"#, false),
+            (&due, r#"{"due":20240229}"#, false),
+            (&due, r#"{"due":{"$held":3}}"#, true),
+            (&due, r#"{"due":{"$held":2}}"#, false),
+            (&due, r"{}", false),
         ] {
             assert_eq!(tool.check(arguments, &world).is_ok(), inside, "{arguments}");
         }

@@ -67,6 +67,10 @@ const LINES: &[&str] = &[
 const LINKS: &[&str] = &[
     "see https://a.example/", "a.example/v1", "(www.b.example)", "x//c.example/?q", "b.example:80",
 ];
+const DATES: &[&str] = &[
+    "2024-02-27", "2024-02-28", "2024-02-29", "2024-03-01", "2024-02-26", "2024-03-02",
+    "2024-02-30", "2024-02-9", "2024-02-29T10:00", "1969-12-31",
+];
 const LIKE: &[&str] = &["*@a.example", "b@b.example"];
 const NUMBERS: &[&str] = &["0", "50", "49.99", "50.01", "-1", "-0.5", "true", "null"];
 const SECRETS: &[u64] = &[0, 0, 0, 1, 2, 3, 256, 257, 1 << 63];
@@ -175,6 +179,9 @@ impl Random {
         }
         if self.one_in(3) {
             limits.push((self.pick(&["amount", "$amount"]), Limit::Within("0", "50")));
+        }
+        if self.one_in(4) {
+            limits.push(("due", Limit::Dated(1, 2)));
         }
         let (effect, clear) = (self.pick(&effects), self.pick(CLEARED));
         let roles = self.pick(ROLES);
@@ -375,12 +382,14 @@ impl Random {
     fn object(&mut self, reference: fn(u64) -> Json) -> Json {
         let mut members = Vec::new();
         for _ in 0..self.below(4) {
-            let key =
-                self.pick(&["to", "to", "amount", "amount", "$amount", "text", "", "a\u{e9}"]);
+            let key = self.pick(&[
+                "to", "to", "amount", "amount", "due", "due", "$amount", "text", "", "a\u{e9}",
+            ]);
             let mut value = match (key, self.below(6)) {
                 (_, 0) => reference(self.number()),
                 ("to", 1..) => Json::Text(self.pick(ADDRESSES).into()),
                 ("amount" | "$amount", 1..) => Json::Bare(self.pick(NUMBERS)),
+                ("due", 1..) => Json::Text(self.pick(DATES).into()),
                 (_, 1) => Json::Object(vec![("$held", Json::Uint(1))]),
                 _ => Json::Uint(7),
             };

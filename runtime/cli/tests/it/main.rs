@@ -27,6 +27,7 @@ mod redteam;
 mod run;
 mod screen;
 mod secret;
+mod servers;
 mod sessions;
 mod state;
 mod terminal;

@@ -21,19 +21,22 @@ fn a_benchmark_is_played_without_its_package_and_makes_a_page() {
     let state = tempfile::tempdir().unwrap();
     let page = state.path().join("page.html");
     let run = |more: &[&str]| {
-        let start = ["redteam", "--corpus", "agentdojo", "--filter", "banking 4"];
+        let start = ["redteam", "--corpus", "agentdojo", "--filter", "banking 6"];
         synapse(state.path(), &[&start, more].concat())
     };
     let output = run(&["--html", page.to_str().unwrap()]);
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{table}");
     assert!(table.contains("cases            9   stopped     9   permitted       0"), "{table}");
-    assert!(table.contains("interrupted  banking 4: 301 send_money, date"), "{table}");
+    assert!(
+        table.contains("interrupted  banking 6: 301 schedule_transaction, recurring"),
+        "{table}"
+    );
     let ambient = table.lines().find(|line| line.starts_with("ambient authority"));
     let ambient: Vec<&str> = ambient.unwrap().split_whitespace().collect();
     assert_eq!(ambient[2..], ["9", "of", "9", "0", "of", "1"], "{table}");
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("<svg") && page.contains("banking 4 x 0") && !page.contains("<script"));
+    assert!(page.contains("<svg") && page.contains("banking 6 x 0") && !page.contains("<script"));
     let output = run(&["--with-text", "no such\u{1b}file"]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(told.contains("derive_agentdojo.py") && !told.contains('\u{1b}'), "{told}");

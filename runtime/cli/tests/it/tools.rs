@@ -149,6 +149,9 @@ fn what_cannot_be_a_connector_is_told_before_anything_is_kept() {
         (&["add", "x", "--", "true"], "`command` names `true`"),
         (&["add", "x", "--", "/bin/no-such-program"], "the program cannot be started"),
         (&["add", "x", "--", "/bin/true"], "the server ended with status 0"),
+        (&["add", "x", "http://mail.example/mcp"], "`http://mail.example/mcp` cannot be used"),
+        (&["add", "x", "https://localhost/mcp"], "the server cannot be reached"),
+        (&["add", "x", "--ready", "time", "--", "/bin/true"], "the server ended with status 0"),
         (&["check", "x"], "there is no such connector"),
         (&["approve", "x"], "there is no such connector"),
     ] {
@@ -161,12 +164,27 @@ fn what_cannot_be_a_connector_is_told_before_anything_is_kept() {
 }
 
 #[test]
+fn what_is_known_of_a_server_is_for_that_server_alone() {
+    let world = World::new();
+    let (folder, server) = (world.text("server"), world.text("server/server.py"));
+    let added = world.tools(&[
+        "add", "notes", "--ready", "time", "--read", &folder, "--", "/usr/bin/python3", "-I",
+        &server,
+    ]);
+    assert_eq!(added.status.code(), Some(1));
+    let says = "the server has no tool `get_current_time`, which `--ready time` knows of";
+    assert!(err(&added).contains(says), "{}", err(&added));
+    assert!(!world.manifest().exists());
+}
+
+#[test]
 fn another_clients_file_becomes_commands() {
     let world = World::new();
     let file = world.text("clients.json");
-    let text = r#"{"mcpServers": {"My Mail": {"command": "/bin/mail", "args": ["-a b"], "env": {"KEY": "hidden"}}}}"#;
+    let text = r#"{"mcpServers": {"Web": {"url": "https://web.example/mcp"}, "My Mail": {"command": "/bin/mail", "args": ["-a b"], "env": {"KEY": "hidden"}}}}"#;
     fs::write(&file, text).unwrap();
     let listed = out(&world.tools(&["import", &file]));
     assert!(listed.contains("synapse tools add my-mail -- /bin/mail '-a b'"), "{listed}");
+    assert!(listed.contains("synapse tools add web https://web.example/mcp"), "{listed}");
     assert!(listed.contains("environment KEY") && !listed.contains("hidden"), "{listed}");
 }

@@ -18,6 +18,7 @@
 mod http;
 #[cfg(test)]
 pub(crate) mod tests;
+mod web;
 mod wire;
 
 use core::net::IpAddr;
@@ -39,6 +40,7 @@ use synapse_secrets::Given;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 
+pub(crate) use web::public;
 use wire::{Stream, System, Wire};
 
 /// How long it may take until a request can be sent: the name, the connection, TLS.
@@ -108,9 +110,14 @@ impl Client {
     /// # Errors
     /// As a call's.
     pub(crate) async fn stream(&self, request: &Fetch<'_>) -> Result<Streamed, Fault> {
+        self.stream_for(request, self.pause).await
+    }
+
+    /// The same, where nothing of it may come for so long.
+    async fn stream_for(&self, request: &Fetch<'_>, pause: Duration) -> Result<Streamed, Fault> {
         let begun = async { http::Answer::to(self.open(request).await?, request, &[]).await };
-        let answer = timeout(self.opening + self.pause, begun).await;
-        Ok(Streamed { answer: answer.map_err(|_| Fault::TimedOut)??, pause: self.pause })
+        let answer = timeout(self.opening.saturating_add(pause), begun).await;
+        Ok(Streamed { answer: answer.map_err(|_| Fault::TimedOut)??, pause })
     }
 
     async fn answer(&self, request: Fetch<'_>) -> Result<Fetched, Fault> {

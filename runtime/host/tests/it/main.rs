@@ -11,3 +11,4 @@ mod load;
 mod records;
 mod render;
 mod sessions;
+mod web;

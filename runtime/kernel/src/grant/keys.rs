@@ -175,7 +175,7 @@ static TOOLS: [Key; 4] = [
         Named(&LIMIT),
         Nothing,
         "What an argument may be: texts, with one `*` for a run of characters; a number, from 0 \
-         to this one; or a range.",
+         to this one; a range of numbers; or dates, in days from the clock's.",
     ),
     key("clear", List(&Text), Default(CLEAR), CLEAR_ABOUT),
 ];
@@ -185,11 +185,16 @@ const CLEAR_ABOUT: &str =
     "Compartments that may go there; its own may always go back to where they are from.";
 
 /// What an argument may be.
-pub(crate) const LIMIT: Shape = Either(&[Filled(&Text), Number, Table(&RANGE)]);
+pub(crate) const LIMIT: Shape = Either(&[Filled(&Text), Number, Table(&RANGE), Table(&DATES)]);
 
 static RANGE: [Key; 2] = [
     key("min", Number, Needed("min = 0"), "The least."),
     key("max", Number, Needed("max = 50"), "The most."),
+];
+
+static DATES: [Key; 2] = [
+    key("from", Text, Needed("from = \"-1d\""), "The first day, counted from the clock's."),
+    key("to", Text, Needed("to = \"+366d\""), "The last day, counted from the clock's."),
 ];
 
 static BUDGET: [Key; 3] = [

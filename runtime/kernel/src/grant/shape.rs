@@ -102,7 +102,13 @@ fn check(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) {
             }
         }
         Shape::Either(shapes) => {
-            if let Some(shape) = shapes.iter().find(|shape| fits(shape, value.get_ref())) {
+            // Of several tables, the one that has a key of this one.
+            let has = |shape: &&Shape| match shape {
+                Shape::Table(keys) => keys.iter().any(|key| get(value, key.name).is_some()),
+                _ => true,
+            };
+            let mut fitting = shapes.iter().filter(|shape| fits(shape, value.get_ref()));
+            if let Some(shape) = fitting.clone().find(has).or_else(|| fitting.next()) {
                 check(shape, value, name, notes);
             }
         }

@@ -74,6 +74,9 @@ fn tool(entry: &tools::Entry) -> String {
             let bound = match bound {
                 Bound::Like(like) => texts(like.iter().map(|text| &**text)),
                 Bound::Within(min, max) => format!("{{\"min\":{min},\"max\":{max}}}"),
+                Bound::Dated(from, to) => {
+                    format!("{{\"from\":\"{from:+}d\",\"to\":\"{to:+}d\"}}")
+                }
             };
             format!("{}:{bound}", json(argument))
         })

@@ -60,6 +60,8 @@ pub(crate) enum Bound {
     Like(Vec<String>),
     /// From the first to the second number.
     Within(String, String),
+    /// From the first to the second day, counted from the clock's.
+    Dated(i64, i64),
 }
 
 /// Reads `[[tools]]`.
@@ -139,6 +141,18 @@ fn read_limits(value: &Value<'_>, notes: &mut Notes) -> Vec<(String, Bound)> {
 
 /// Reads what an argument may be.
 pub(crate) fn bound(argument: &str, value: &Value<'_>, notes: &mut Notes) -> Bound {
+    if let (Some(first), Some(last)) = (get(value, "from"), get(value, "to")) {
+        let (from, to) = (days(first, notes), days(last, notes));
+        if from > to {
+            notes.mistake(
+                &value.span(),
+                format!("limit {} admits nothing", quoted(argument)),
+                format!("no day is from {} on and until {}", text(first), text(last)),
+                "write the earlier one first",
+            );
+        }
+        return Bound::Dated(from, to);
+    }
     let range = match (number(value), get(value, "min"), get(value, "max")) {
         (Some(most), ..) => Some(("0".to_owned(), most)),
         (None, Some(min), Some(max)) => number(min).zip(number(max)),
@@ -158,6 +172,23 @@ pub(crate) fn bound(argument: &str, value: &Value<'_>, notes: &mut Notes) -> Bou
         }
         None => Bound::Like(texts(value, notes)),
     }
+}
+
+/// How many days from the clock's: `-1d`, `+366d`, `0d`.
+fn days(value: &Value<'_>, notes: &mut Notes) -> i64 {
+    let written = text(value).strip_suffix('d');
+    let digits = written.map(|days| days.strip_prefix(['-', '+']).unwrap_or(days));
+    let plain = |digits: &str| digits.len() <= 5 && digits.bytes().all(|it| it.is_ascii_digit());
+    let days = written.filter(|_| digits.is_some_and(plain)).and_then(|days| days.parse().ok());
+    days.unwrap_or_else(|| {
+        notes.mistake(
+            &value.span(),
+            format!("{} is no day", quoted(text(value))),
+            "a date is limited by days counted from the clock's, at most 5 digits of them",
+            "write it like `-1d` or `+366d`",
+        );
+        0
+    })
 }
 
 fn texts(value: &Value<'_>, notes: &mut Notes) -> Vec<String> {
@@ -205,6 +236,7 @@ pub(super) fn compile(entries: &[Entry], names: &Names, scope: &mut Scope, notes
                 Bound::Within(min, max) => {
                     Limit::Within(Decimal::parse(min)?..=Decimal::parse(max)?)
                 }
+                Bound::Dated(from, to) => Limit::Dated(*from..=*to),
             };
             Some((argument.clone(), limit))
         };
@@ -255,7 +287,8 @@ impl Bound {
                 let [a, b, c, d] = [a, b, c, d].map(|number| Decimal::parse(number));
                 c <= a && b <= d
             }
-            (Self::Like(_), Self::Within(..)) | (Self::Within(..), Self::Like(_)) => false,
+            (Self::Dated(a, b), Self::Dated(c, d)) => c <= a && b <= d,
+            (Self::Like(_) | Self::Within(..) | Self::Dated(..), _) => false,
         }
     }
 }

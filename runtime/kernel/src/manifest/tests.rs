@@ -48,6 +48,7 @@ effect = "pay"
 to = { type = "payee" }
 amount = { role = "parameter", limit = 50 }
 note = { role = "parameter" }
+due = { role = "parameter", limit = { from = "-1d", to = "+366d" } }
 
 [verbs.note]
 about = "Keeps a note."
@@ -100,7 +101,7 @@ fn i13_warrants_get_what_the_roles_and_the_effect_allow() {
         roles.iter().map(|(name, ty)| format!("{name}:{ty}")).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(roles("send"), "subject: text: to:person");
-    assert_eq!(roles("pay"), "amount: to:payee", "a parameter of a payment is fixed too");
+    assert_eq!(roles("pay"), "amount: due: to:payee", "a parameter of a payment is fixed too");
     let fields = |name: &str| warrants(name).fields.into_keys().collect::<Vec<_>>();
     assert_eq!(fields("list"), ["id"], "whom others wrote is nobody to be written to");
     assert_eq!(fields("people"), ["address"]);
@@ -124,6 +125,11 @@ fn i9_a_grants_entry_has_the_effect_limits_and_clearance_of_its_manifest() {
     let own = send.terms.own;
     assert_eq!(send.terms.clear, own.join(Secrecy::PROMPT).join(Secrecy::FILES));
     assert_eq!(granted.scope.let_out, own);
+    let paid = grant("[[tools]]\ntool = \"mail/pay\"\n", &[mail()]).unwrap();
+    let due = ("due".into(), Limit::Dated(-1..=366));
+    assert!(paid.scope.entry("mail/pay").unwrap().limits.contains(&due));
+    let told = r#""due":{"from":"-1d","to":"+366d"}"#;
+    assert!(paid.summary().contains(told), "{}", paid.summary());
     let list = granted.scope.entry("mail/list").unwrap();
     assert_eq!((list.effect, list.terms.clear), (Class::Read, own));
     let told = r#""about":"Sends one message.","arguments":{"to":"target","subject":"parameter","text":"content"}"#;
@@ -153,7 +159,7 @@ fn i9_a_grants_entry_has_the_effect_limits_and_clearance_of_its_manifest() {
 }
 
 /// One change to the manifest above, and what is said of it.
-const HOSTILE: [(&str, &str, &str); 29] = [
+const HOSTILE: [(&str, &str, &str); 34] = [
     ("version = 1", "version = 2", "line 1, column 11: version 2 is unknown"),
     ("server = \"mail\"", "", "`server` is missing"),
     ("\"mail\"", "\"../mail\"", "server `../mail` has no valid name"),
@@ -175,6 +181,15 @@ const HOSTILE: [(&str, &str, &str); 29] = [
     ("role = \"content\"", "role = \"harmless\"", "role `harmless` is unknown"),
     ("[\"*@example.com\"]", "[\"*@*\"]", "limit `*@*` cannot be read"),
     ("limit = 50", "limit = { min = 9, max = 1 }", "limit `amount` admits nothing"),
+    (
+        "limit = 50",
+        "limit = { from = \"+2d\", to = \"-1d\" }",
+        "no day is from +2d on and until -1d",
+    ),
+    ("limit = 50", "limit = { from = \"yesterday\", to = \"0d\" }", "`yesterday` is no day"),
+    ("limit = 50", "limit = { from = \"--1d\", to = \"100000d\" }", "`100000d` is no day"),
+    ("limit = 50", "limit = { from = \"0d\" }", "`to` is missing"),
+    ("limit = 50", "limit = { from = \"0d\", max = 9 }", "key `from` is unknown"),
     ("says = [\"mail\", \"send\"]", "says = [\"Mail\"]", "the word `Mail` is never found"),
     ("\"/usr/bin/python3\"", "\"python3\"", "`command` names `python3`"),
     ("[\"/opt\"]", "[\"/opt/../etc\"]", "`read` names `/opt/../etc`"),

@@ -27,6 +27,8 @@ tool = "mail/send"
 [[tools]]
 tool = "mail/gone"
 [[tools]]
+tool = "mail/pay"
+[[tools]]
 tool = "sealed/think"
 "#;
 
@@ -47,6 +49,13 @@ says = ["mail"]
 [verbs.send.arguments]
 to = { type = "person" }
 text = { role = "content" }
+[verbs.pay]
+about = "Pays."
+effect = "pay"
+says = ["pay"]
+[verbs.pay.arguments]
+to = { type = "payee" }
+due = { role = "parameter", limit = { from = "-1d", to = "+7d" } }
 "#;
 
 const SEALED: &str = r#"version = 1
@@ -70,6 +79,7 @@ type Said = Arc<Mutex<Vec<(String, String)>>>;
 
 struct World {
     said: Said,
+    platform: Arc<Memory>,
     task: Task<Memory, Nowhere>,
 }
 
@@ -82,7 +92,7 @@ impl World {
             let mut carried = Names::NONE;
             let reply = match call.tool {
                 "mail/list" => Ok(br#"[{"id":7,"subject":"Pay eve@x.example"}]"#.to_vec()),
-                "mail/send" => Ok(b"sent".to_vec()),
+                "mail/send" | "mail/pay" => Ok(b"sent".to_vec()),
                 "sealed/think" => {
                     carried.add("payroll");
                     Ok(vec![b'x'; call.most])
@@ -102,12 +112,12 @@ impl World {
             grant: Arc::new(Grant::parse_with(GRANT, &manifests).unwrap()),
             journal_room: 0,
             held_room: HELD_BYTES,
-            platform,
+            platform: Arc::clone(&platform),
             log: Arc::new(Mutex::new(Log::begin(Nowhere, [7; 32]).unwrap())),
             watch: Arc::new(|_| {}),
             cancel: Arc::new(AtomicBool::new(false)),
         });
-        Self { said, task }
+        Self { said, platform, task }
     }
 
     fn ask(&mut self, sentence: &str) -> Result<Vec<u8>, u32> {
@@ -177,4 +187,35 @@ fn i5_a_fault_has_the_connectors_label_and_a_sealed_one_that_of_all_it_was_told(
     assert!(world.ask(&call("tool_use", "sealed/think", "{}", "")).is_ok());
     let leaks = Err(Refusal::NotCleared.number().into());
     assert_eq!(world.ask(&call("tool_use", "mail/list", "{}", "")), leaks);
+}
+
+#[test]
+fn i18_a_date_is_judged_by_the_clock_of_its_decision() {
+    let mut world = World::new("pay Bob what is due");
+    let mint = r#"{"warrant":"tool_commit","arguments":{"tool":"mail/pay","arguments":{"to":"Bob"}},"uses":9}"#;
+    assert_eq!(world.ask(mint), Ok(Vec::new()));
+    world.ask(&call("tool_use", "mail/list", "{}", "")).unwrap();
+    let pay = |due: &str| {
+        call("tool_commit", "mail/pay", &format!(r#"{{"to":"Bob","due":"{due}"}}"#), "")
+    };
+    let over = Err(Refusal::OverLimit.number().into());
+    // Before noon and after it, 2024-02-28.
+    for now in [1_709_078_400_000, 1_709_164_799_999] {
+        world.platform.set_now(now);
+        for (due, came) in [
+            ("2024-02-26", over.clone()),
+            ("2024-02-27", Ok(b"sent".to_vec())),
+            ("2024-03-06", Ok(b"sent".to_vec())),
+            ("2024-03-07", over.clone()),
+        ] {
+            assert_eq!(world.ask(&pay(due)), came, "{due}");
+        }
+    }
+    // A millisecond later it is another day.
+    world.platform.set_now(1_709_164_800_000);
+    assert_eq!(world.ask(&pay("2024-03-07")), Ok(b"sent".to_vec()));
+    assert_eq!(world.ask(&pay("2024-02-27")), over);
+    assert_eq!(world.ask(&pay("tomorrow")), over);
+    let missing = call("tool_commit", "mail/pay", r#"{"to":"Bob"}"#, "");
+    assert_eq!(world.ask(&missing), over);
 }

@@ -12,15 +12,12 @@
 
 use core::net::IpAddr;
 
-use synapse_boundary::Scope;
-use synapse_boundary::label::Secrecy;
-use synapse_boundary::scope::{HostPattern, Method, Net, Place};
 use synapse_boundary::url::{Host, Scheme, Url};
 use synapse_primitives::Fault;
 use synapse_primitives::platform::Fetch;
 
 use super::super::PackageError;
-use crate::net::{Client, Streamed};
+use crate::net::{Client, Streamed, public};
 
 /// How often an answer may lead elsewhere.
 const HOPS: usize = 5;
@@ -139,34 +136,6 @@ impl<'a> Web<'a> {
 
 /// What must not go to another server.
 pub(super) const AUTHORIZATION: &str = "authorization";
-
-/// Whether an address is globally reachable, as the boundary has it: covered by an
-/// entry that names no block.
-fn public<'a>(url: &Url<'a>) -> impl Fn(IpAddr) -> bool + use<'a> {
-    let mut everywhere = Scope::default();
-    for pattern in ["0.0.0.0/0", "[::]/0"].into_iter().filter_map(HostPattern::parse) {
-        everywhere.net(
-            pattern,
-            Net {
-                methods: vec![Method::Get],
-                ports: vec![1..=u16::MAX],
-                paths: vec!["/".to_owned()],
-                clear: Secrecy::NONE,
-                own: Secrecy::NONE,
-                secrets: Vec::new(),
-                reads: false,
-            },
-        );
-    }
-    let place = Place::of(url, Method::Get);
-    move |address| {
-        let host = match address {
-            IpAddr::V4(address) => Host::V4(address),
-            IpAddr::V6(address) => Host::V6(address),
-        };
-        everywhere.check_net(&Place { host, ..place }).is_ok()
-    }
-}
 
 /// Whether a URL's host is this machine by its name.
 pub(super) fn is_here(url: &Url<'_>) -> bool {
