@@ -32,7 +32,7 @@ mod tree;
 mod undo;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
-use core::{fmt, pin::Pin};
+use core::{fmt, net::SocketAddr, pin::Pin};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -50,8 +50,8 @@ use crate::{
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
     platform::{
-        Admits, Asker, Connectors, Fetch, Fetched, Journal, Listing, Mode, Shown, Use, Used,
-        Written, by_the_clock,
+        Admits, Asker, Connectors, Fetch, Fetched, Journal, Listener, Listing, Mode, Shown, Use,
+        Used, Written, by_the_clock,
     },
     rest::{Creator, Index},
     state::Standing,
@@ -75,10 +75,18 @@ pub trait Screen: Send + Sync {
     fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
 }
 
-/// What fetches: the board's client.
+/// The board's network.
 pub trait Net: Send + Sync {
     /// As [`Platform::fetch`].
     fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
+
+    /// As [`Platform::listen`]; the default is a network that only fetches.
+    ///
+    /// # Errors
+    /// As there.
+    fn listen(&self, _: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        Err(Fault::Unsupported)
+    }
 }
 
 /// An answer that is waited for.
@@ -427,6 +435,10 @@ impl Platform for Disk {
             Some(net) => net.fetch(request).await,
             None => Err(Fault::Unsupported),
         }
+    }
+
+    fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        self.net.as_ref().map_or(Err(Fault::Unsupported), |net| net.listen(at))
     }
 
     async fn tool(&self, call: Use<'_>) -> Used {

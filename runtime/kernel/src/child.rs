@@ -26,10 +26,11 @@ use synapse_boundary::{Integrity, Label};
 use synapse_primitives::hands::Spawn;
 use synapse_primitives::{Labelled, Platform};
 
-use crate::channel::{End, Risen, Shelf};
+use crate::channel::{Risen, Shelf};
 use crate::crew::{Crew, Job, Package, Turn};
 use crate::engine::Ended;
 use crate::holding::Seat;
+use crate::line::Line;
 use crate::record::{Kind, Sink};
 use crate::run::{BROKE, Note, about, bounds, ending, note};
 use crate::session::{Author, Message};
@@ -45,7 +46,7 @@ pub(crate) struct Post {
 #[derive(Default)]
 struct Inner {
     /// What was given and not taken yet.
-    given: Vec<End>,
+    given: Vec<Line>,
     report: Option<Report>,
     waker: Option<Waker>,
 }
@@ -60,11 +61,11 @@ impl Post {
         Arc::new(Self { risen, inner: Mutex::default() })
     }
 
-    pub(crate) fn give(&self, end: End) {
-        self.inner.lock().given.push(end);
+    pub(crate) fn give(&self, line: Line) {
+        self.inner.lock().given.push(line);
     }
 
-    pub(crate) fn given(&self) -> Vec<End> {
+    pub(crate) fn given(&self) -> Vec<Line> {
         mem::take(&mut self.inner.lock().given)
     }
 

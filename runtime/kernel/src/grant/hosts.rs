@@ -3,6 +3,7 @@
 //! # Invariants
 //! - An entry that names addresses which are not globally reachable has a
 //!   compartment of its own: what such a place says stays with it.
+//! - An entry to listen by is loopback, or names its address by itself.
 //!
 //! # Not here
 //! Comparing a target with them (`synapse_boundary::scope`); resolving names.
@@ -60,9 +61,21 @@ pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
         // Two spellings of one network are one compartment.
         let name = known().next().map_or(&pattern.text, |known| &known.pattern.text);
         let own = pattern.is_special().then(|| format!("net:{name}"));
+        let methods = methods(get(item, "methods"), &pattern.at);
+        let listens = methods.iter().find(|(_, method)| *method == Method::Listen);
+        if let Some((at, _)) = listens.filter(|_| !pattern.is_one_or_loopback()) {
+            notes.mistake(
+                at,
+                format!("host {} cannot be listened at", quoted(&pattern.text)),
+                "a listener has one address of this machine, which is loopback unless an entry \
+                 names it by itself",
+                "give LISTEN to an entry of its own, such as `127.0.0.1`, `[::1]` or the address \
+                 meant; `0.0.0.0` is all of IPv4",
+            );
+        }
         entries.push(Entry {
             ports: ports(get(item, "ports"), notes),
-            methods: methods(get(item, "methods"), &pattern.at),
+            methods,
             paths: paths(get(item, "paths"), notes),
             clear: Clear::read(get(item, "clear")),
             pattern,
