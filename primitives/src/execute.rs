@@ -33,7 +33,7 @@ use synapse_boundary::sentence::{Argument, Piece};
 use synapse_boundary::target::Target;
 use synapse_boundary::url::Host;
 use synapse_boundary::{
-    Authorized, Facts, Integrity, Label, Mark, NormalPath, Origin, Rights, Secrecy,
+    Authorized, Facts, Integrity, Label, Mark, NormalPath, Origin, Rights, Secrecy, Warrants,
 };
 
 use crate::fetch::{Reached, fetch, most};
@@ -107,7 +107,7 @@ pub struct Caller<'a> {
 /// }
 /// ```
 pub async fn execute<P, F, H>(
-    authorized: Authorized<'_>,
+    mut authorized: Authorized<'_>,
     platform: &P,
     facts: &F,
     caller: Caller<'_>,
@@ -119,8 +119,9 @@ where
     H: Hands,
 {
     let reached = Reached::default();
+    let moved = authorized.take_moved();
     let mut shown = Shown { authorized: &authorized, caller, label: Label::SYSTEM };
-    let result = run(&authorized, platform, facts, &mut shown, &reached, hands).await;
+    let result = run(&authorized, platform, facts, &mut shown, &reached, (hands, moved)).await;
     let result = result.and_then(|done| {
         let fits = done.payload.len() <= most(authorized.call());
         if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
@@ -276,7 +277,7 @@ async fn run<P, F, H>(
     facts: &F,
     shown: &mut Shown<'_, '_>,
     reached: &Reached,
-    hands: &mut H,
+    (hands, moved): (&mut H, Warrants),
 ) -> Result<Done, Fault>
 where
     P: Platform,
@@ -373,7 +374,7 @@ where
         | Primitive::ChannelClose
         | Primitive::ChannelGrant
         | Primitive::NetListen
-        | Primitive::NetAccept => by_hand(call, facts, shown, hands).await,
+        | Primitive::NetAccept => by_hand(call, facts, shown, (hands, moved)).await,
         Primitive::ModelGenerate => Err(Fault::Unsupported),
         Primitive::ToolUse | Primitive::ToolCommit => {
             let reply = tool::call(call, platform, facts, caller, reached).await?;
@@ -387,7 +388,7 @@ async fn by_hand<F: Facts + Sync, H: Hands>(
     call: &Authorized<'_>,
     facts: &F,
     shown: &mut Shown<'_, '_>,
-    hands: &mut H,
+    (hands, warrants): (&mut H, Warrants),
 ) -> Result<Done, Fault> {
     let handle = match call.call().argument(0) {
         Argument::Handle(number) => number,
@@ -398,7 +399,7 @@ async fn by_hand<F: Facts + Sync, H: Hands>(
             let Some(Target::Name(package)) = call.target(0) else { return Err(Fault::NotFound) };
             let task = Labelled::new(content(call, 1, facts)?, call.justification());
             let (record, grant) = (call.record(), call.call().span(2));
-            let child = hands.spawn(Spawn { record, package, task, grant }).await?;
+            let child = hands.spawn(Spawn { record, package, task, grant, warrants }).await?;
             Ok(Done::new(Form::Handle, child.to_le_bytes().to_vec()))
         }
         Primitive::AgentWait => {

@@ -15,6 +15,7 @@ use core::future::Future;
 use core::net::{IpAddr, SocketAddr};
 
 use synapse_abi::code::Fault;
+use synapse_boundary::Warrants;
 use synapse_boundary::scope::Terms;
 
 use crate::labelled::Labelled;
@@ -84,7 +85,7 @@ pub trait Hands: Send {
 }
 
 /// What a child is to be.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Spawn<'a> {
     /// The record of the decision.
     pub record: u64,
@@ -94,6 +95,8 @@ pub struct Spawn<'a> {
     pub task: Labelled<Vec<u8>>,
     /// The grant that is asked for, as the sentence has it.
     pub grant: &'a str,
+    /// What its parent moves to it.
+    pub warrants: Warrants,
 }
 
 /// What a channel keeps of what is sent.

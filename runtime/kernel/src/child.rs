@@ -8,7 +8,8 @@
 //!   ended by others.
 //! - I6: it begins with the label of everything its task may come from, and its report
 //!   carries the mark that it ended with, also where there is none.
-//! - I13: it has no line of the human's, and so can mint no warrant.
+//! - I13: it has no line of the human's, and so can mint no warrant; those that it has
+//!   are its parent's no more, and die with the turn in which they were minted.
 //!
 //! # Not here
 //! Who may have which child (`holding`).
@@ -29,6 +30,7 @@ use synapse_primitives::{Labelled, Platform};
 use crate::channel::{Risen, Shelf};
 use crate::crew::{Crew, Job, Package, Turn};
 use crate::engine::Ended;
+use crate::grant::moved;
 use crate::holding::Seat;
 use crate::line::Line;
 use crate::record::{Kind, Sink};
@@ -134,7 +136,7 @@ pub(crate) fn begin<P: Platform + 'static, S: Sink + 'static>(
         Some(message) => message,
         None => Message::held(Author::Parent, task.keep_task(order.task, record)?),
     };
-    let crew = Arc::clone(crew);
+    let (crew, warrants) = (Arc::clone(crew), moved(order.grant));
     let Package { program, texts, .. } = package;
     Ok(Box::pin(async move {
         let mut ending = Ending { crew: Arc::clone(&crew), number, label, end: None };
@@ -142,7 +144,7 @@ pub(crate) fn begin<P: Platform + 'static, S: Sink + 'static>(
         let noted = note(&mut crew.log.lock(), &*crew.platform, &start);
         let (task, ended) = match noted {
             Ok(_) => {
-                let input = task.input(&texts, &[message], &[]);
+                let input = task.input(&texts, &[message], &warrants);
                 program(task, input.into_bytes(), limits).await
             }
             Err(_) => (task, Err(Ended::Engine)),

@@ -16,14 +16,15 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
 use core::net::{IpAddr, SocketAddr};
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use synapse_abi::code::Fault;
 use synapse_abi::registry::Kind;
 use synapse_boundary::capability::End as Entry;
 use synapse_boundary::scope::Terms;
-use synapse_boundary::{Label, Secrecy, Table};
+use synapse_boundary::{Label, Secrecy, Table, Warrants};
 use synapse_primitives::hands::{Carries, Hands, Spawn};
 use synapse_primitives::{Labelled, Platform};
 
@@ -62,6 +63,11 @@ pub(crate) struct Seat {
     pub(crate) risen: Arc<Risen>,
     /// What lies between it and its parent.
     pub(crate) post: Option<Arc<Post>>,
+    /// Those that it begins with.
+    pub(crate) warrants: Warrants,
+    /// Whether the turn is over in which they were minted, at the end of which they die
+    /// wherever they are.
+    pub(crate) is_over: Arc<AtomicBool>,
 }
 
 enum Thing<P, S> {
@@ -106,7 +112,7 @@ impl<P, S> Holding<P, S> {
 
     /// Lets the children begin that were started by the calls before.
     pub(crate) fn begin(&mut self) {
-        for handle in core::mem::take(&mut self.fresh) {
+        for handle in mem::take(&mut self.fresh) {
             if let Some(Thing::Child(child)) = self.things.get_mut(&handle)
                 && let Some(job) = child.job.take()
             {
@@ -124,9 +130,14 @@ impl<P, S> Holding<P, S> {
         })
     }
 
+    /// Ends the turn in which warrants were minted and moved to children.
+    pub(crate) fn end_turn(&mut self) {
+        mem::take(&mut self.seat.is_over).store(true, Ordering::Relaxed);
+    }
+
     /// Closes all.
     pub(crate) fn clear(&mut self) {
-        let things = core::mem::take(&mut self.things);
+        let things = mem::take(&mut self.things);
         for handle in things.keys() {
             self.table.close(*handle);
         }
@@ -160,7 +171,7 @@ impl<P, S> Holding<P, S> {
 }
 
 impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
-    async fn spawn(&mut self, order: Spawn<'_>) -> Result<u64, Fault> {
+    async fn spawn(&mut self, mut order: Spawn<'_>) -> Result<u64, Fault> {
         let crew = Arc::clone(&self.crew);
         let staff = crew.staff.as_ref().ok_or(Fault::Unsupported)?;
         if self.seat.depth >= DEPTH || self.things.len() >= HANDLES {
@@ -187,6 +198,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
             grant,
             risen,
             post: Some(post),
+            warrants: mem::take(&mut order.warrants),
+            is_over: Arc::clone(&self.seat.is_over),
         };
         child.job = Some(child::begin(&self.crew, seat, package, order, self.seat.task)?);
         self.seat.calls.store(left.saturating_sub(calls), Ordering::Relaxed);

@@ -100,17 +100,28 @@ pub(super) fn entry(entry: &Entry) -> String {
             };
             let ports: Vec<String> =
                 ports.iter().map(|ports| ports.to_string().replace('"', "")).collect();
+            let ports = ports.join(", ");
             let below = if paths.iter().any(|path| path == "/") {
                 String::new()
             } else {
                 format!(", below {}", list(paths))
             };
-            format!(
-                "{who}: {} on port {}{below}; it may be told: {}",
-                list(methods),
-                ports.join(", "),
-                told(clear)
-            )
+            let (listens, sends): (Vec<_>, Vec<_>) =
+                methods.iter().cloned().partition(|method| method == "LISTEN");
+            let mut does = Vec::new();
+            if !sends.is_empty() {
+                does.push(format!("{} on port {ports}{below}", list(&sends)));
+            }
+            if !listens.is_empty() {
+                // All of 127.0.0.0/8, and nothing that begins so is a name.
+                let whose = if host.starts_with("127.") || host == "[::1]" {
+                    "programs of this machine alone"
+                } else {
+                    "other machines too"
+                };
+                does.push(format!("takes connections on port {ports}, of {whose}"));
+            }
+            format!("{who}: {}; it may be told: {}", does.join(", and "), told(clear))
         }
         Entry::Tool(Tool { tool, effect, limits, clear }) => {
             let effect = match &**effect {
@@ -190,8 +201,8 @@ fn verb(name: &str) -> &'static str {
         "channel_read" => "read from channels",
         "channel_close" => "close channels and end agents that it started",
         "channel_grant" => "hand a channel to another agent",
-        "net_listen" => "let other machines connect to this one",
-        "net_accept" => "take connections of other machines",
+        "net_listen" => "let others connect to it, at the addresses below",
+        "net_accept" => "take the connections of those",
         "net_http_get" => "fetch pages; what it asks for is told to the host",
         "net_http_post" => "send to hosts",
         "tool_use" => "use connectors, to read and to store",

@@ -7,6 +7,7 @@ mod console;
 mod engine;
 mod human;
 mod labels;
+mod listen;
 mod load;
 mod records;
 mod render;

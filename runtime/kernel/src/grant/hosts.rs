@@ -216,6 +216,15 @@ fn warn_broad(entry: &Entry, notes: &mut Notes) {
             "name the hosts that the task needs",
         );
     }
+    let listens = entry.methods.iter().find(|(_, method)| *method == Method::Listen);
+    if let Some((at, _)) = listens.filter(|_| matches!(&*pattern.text, "0.0.0.0" | "[::]")) {
+        notes.warning(
+            at,
+            format!("host {} is each address of this machine", quoted(&pattern.text)),
+            "whoever reaches this machine by any of them may connect",
+            "name the address that is meant, or loopback",
+        );
+    }
     if entry.ports.iter().any(|ports| ports.contains(&1) && ports.contains(&u16::MAX)) {
         notes.warning(
             &pattern.at,
