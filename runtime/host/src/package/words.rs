@@ -240,3 +240,27 @@ fn told(clear: &[String]) -> String {
 fn list(texts: &[String]) -> String {
     render::escape(texts.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, entry};
+
+    #[test]
+    fn who_may_connect_is_said_in_words() {
+        let words = |host: &str, more: &str| {
+            let text = format!("host = \"{host}\"\nports = [8080]\n{more}");
+            entry(&Entry::Host(toml::from_str(&text).unwrap()))
+        };
+        let listen = "methods = [\"LISTEN\"]\nclear = []";
+        assert_eq!(
+            words("127.0.0.1", listen),
+            "127.0.0.1: takes connections on port 8080, of programs of this machine alone; \
+             it may be told: nothing of yours"
+        );
+        assert_eq!(
+            words("10.0.0.1", "methods = [\"GET\", \"LISTEN\"]"),
+            "10.0.0.1: GET on port 8080, and takes connections on port 8080, of other machines \
+             too; it may be told: what you typed"
+        );
+    }
+}

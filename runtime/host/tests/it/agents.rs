@@ -52,7 +52,7 @@ pub(crate) fn call(name: &str, arguments: &str) -> String {
     format!(r#"{{"name":"{name}","arguments":{{{arguments}}}}}"#)
 }
 
-fn wait(agent: u64, timeout: u64) -> String {
+pub(crate) fn wait(agent: u64, timeout: u64) -> String {
     call("agent_wait", &format!(r#""agent":{agent},"timeout":{timeout}"#))
 }
 
@@ -72,13 +72,13 @@ fn channel() -> String {
     call("channel_create", r#""kind":"messages""#)
 }
 
-fn file() -> String {
+pub(crate) fn file() -> String {
     call("fs_read", r#""path":"/data/a.md","offset":0,"length":9"#)
 }
 
 /// A guest that says these sentences and ends as the last one did. What it says
 /// stands above the page that it allocates in.
-fn saying<E: Under>(sentences: &[String]) -> E::Program {
+pub(crate) fn saying<E: Under>(sentences: &[String]) -> E::Program {
     let (mut items, mut turn, mut at) = (String::new(), String::new(), 65_536);
     for sentence in sentences {
         let text = sentence.replace('\\', "\\\\").replace('"', "\\22");
@@ -99,7 +99,7 @@ fn saying<E: Under>(sentences: &[String]) -> E::Program {
     Guest { memory: &pages, realloc, items: &items, turn: &turn, ..GUEST }.load::<E>()
 }
 
-struct Shop<E: Engine>(BTreeMap<&'static str, E::Program>);
+pub(crate) struct Shop<E: Engine>(pub(crate) BTreeMap<&'static str, E::Program>);
 
 impl<E: Under> Packages<Arc<E>> for Shop<E> {
     fn find<'a>(&'a self, name: &'a str) -> Finding<'a, E::Program> {

@@ -68,7 +68,7 @@ fn a_guest_answers_who_connects<E: Under>() {
         read(3, 5000),
     ];
     let (answer, ..) = run::<E>(&says, &[], unwatched());
-    assert_eq!(answer.unwrap(), [1, 1, 2, 0, 1, 1, 2, 0, b'p', b'i', b'n', b'g']);
+    assert_eq!(answer.unwrap(), [1, 1, 2, 0, b'p', b'i', b'n', b'g']);
     assert_eq!(calling.join().unwrap(), ["pong", "again"], "the end of the run closed the last");
 }
 
@@ -76,7 +76,7 @@ fn a_trap_closes_what_listened<E: Under>() {
     let port = free();
     let calling = caller(port, 1);
     // Its answer is a code of its own: there is no such handle.
-    let says = [listen(port), accept(1), write(2, "last words"), read(9, 0)];
+    let says = [listen(port), accept(1), read(2, 5000), write(2, "last words"), read(9, 0)];
     let (answer, ..) = run::<E>(&says, &[], unwatched());
     answer.unwrap_err();
     assert_eq!(calling.join().unwrap(), ["last words"]);
@@ -132,8 +132,9 @@ fn a_thousand_connections_leave_nothing() {
     let done = records.filter(|record| record.kind == Kind::Outcome && record.code == 0);
     assert_eq!(done.count(), 4001);
     let closed = closed.lock().unwrap();
-    let (early, late) = (closed[99], closed[999]);
-    println!("after 100 connections {early:?}, after 1,000 {late:?} (threads, descriptors, KiB)");
+    // The last one ends the caller, who is a thread too.
+    let (early, late) = (closed[99], closed[989]);
+    println!("after 100 connections {early:?}, after 990 {late:?} (threads, descriptors, KiB)");
     // The caller has one more or one less at any time.
     assert!(early.0 == late.0 && early.1.abs_diff(late.1) <= 2, "{early:?} {late:?}");
     assert!(late.2 < early.2 + 8192, "{early:?} {late:?}");

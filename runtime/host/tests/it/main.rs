@@ -9,6 +9,7 @@ mod human;
 mod labels;
 mod listen;
 mod load;
+mod moves;
 mod records;
 mod render;
 mod sessions;
