@@ -1,10 +1,11 @@
 //! A guest that is connected to: alike on both engines, and in great numbers.
 
+use core::net::Ipv4Addr;
+use core::time::Duration;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use synapse_abi::registry::Primitive;
 use synapse_host::engine::Wasmtime;

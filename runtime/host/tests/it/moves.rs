@@ -94,11 +94,11 @@ fn a_child_that_was_fooled_deletes_what_the_human_named_and_nothing_else<E: Unde
     assert_eq!(left, ["/data/a.md", "/data/keep.md"]);
     let records: Vec<_> = Reader::new(&log).collect::<Result<_, _>>().unwrap();
     assert!(records.iter().all(|record| record.kind != Kind::Answer), "nobody was asked");
-    let deletes = records.iter().filter(|record| {
+    let mut deletes = records.iter().filter(|record| {
         record.kind == Kind::Decision && record.primitive == Some(Primitive::FsDelete)
     });
-    let deletes: Vec<_> = deletes.collect();
-    let (mint, done) = (deletes[0], deletes.iter().find(|it| it.task == 1 && it.code == 0));
+    let mint = deletes.next().unwrap();
+    let done = deletes.find(|it| it.task == 1 && it.code == 0);
     assert_eq!(done.unwrap().cause, Some(mint.sequence), "its cause is the parent's mint");
 }
 
