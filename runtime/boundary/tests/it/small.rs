@@ -414,7 +414,7 @@ impl World {
                     self.end_child();
                     self.child = call.take_moved();
                     let had = |lease: &&mut Lease| lease.pattern == pattern && lease.left > 0;
-                    let lease = self.leases.iter_mut().find(had).expect("nobody had it to give");
+                    let lease = self.leases.iter_mut().find(had).unwrap();
                     lease.left -= 1;
                     self.sublet.push(Lease { record: lease.record, pattern, left: 1 });
                     self.spend(pattern);

@@ -266,7 +266,7 @@ fn i5_what_a_peer_sends_is_from_outside_and_may_be_what_it_was_sent() {
     assert_eq!(came[0].secrecy, OWN.bits());
     assert_eq!(came[1].secrecy, OWN.join(Secrecy::PROMPT).bits(), "it was told the prompt");
     let refused = records.iter().find(|it| it.code == 301).unwrap();
-    let read = reads(Kind::Decision).last().unwrap().sequence;
+    let read = reads(Kind::Decision).next_back().unwrap().sequence;
     let origins = refused.field(tag::ORIGINS).unwrap().chunks_exact(8);
     let origins: Vec<_> = origins.map(|it| u64::from_le_bytes(it.try_into().unwrap())).collect();
     assert!(origins.contains(&read), "{origins:?} name record {read}");
