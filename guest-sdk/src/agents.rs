@@ -8,7 +8,9 @@
 //! # Not here
 //! Which packages there are (the board).
 
+use crate::warrant::Warrant;
 use crate::{Argument, Content, Error, Sentence};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 use serde::Deserialize;
@@ -61,6 +63,26 @@ pub fn spawn<'a>(
         .of(Form::Handle)?;
     let number = reply.try_into().map_err(|_| Error::Frame)?;
     Ok(Agent(u64::from_le_bytes(number)))
+}
+
+/// Starts a child that gets uses of this task's warrants, which are this task's no more.
+/// The grant is one as of [`spawn`].
+///
+/// # Errors
+/// Those of [`spawn`]; the kernel's `Spent` where a warrant was not minted in this turn or
+/// has not so many uses left, `Unsupported` for one that selects.
+pub fn spawn_with<'a>(
+    package: &str,
+    task: impl Into<Content<'a>>,
+    grant: &Value,
+    warrants: &[Warrant],
+) -> Result<Agent, Error> {
+    let mut grant = grant.clone();
+    if let Some(grant) = grant.as_object_mut() {
+        let texts = warrants.iter().map(|warrant| Value::from(warrant.text()));
+        grant.insert("warrants".to_string(), texts.collect());
+    }
+    spawn(package, task, &grant)
 }
 
 impl Agent {
@@ -166,7 +188,7 @@ impl fmt::Display for Agent {
     }
 }
 
-fn close(handle: u64) -> Result<(), Error> {
+pub(crate) fn close(handle: u64) -> Result<(), Error> {
     nothing(Sentence::new(Primitive::ChannelClose).set("channel", Argument::Uint(handle)))
 }
 
@@ -233,6 +255,24 @@ mod tests {
                 r#"{"name":"agent_wait","arguments":{"agent":7,"timeout":5}}"#,
                 r#"{"name":"channel_close","arguments":{"channel":7}}"#,
             ]
+        );
+    }
+
+    #[test]
+    fn a_child_is_given_uses_by_the_warrants_sentence() {
+        let number = 7_u64.to_le_bytes();
+        let (child, heard) = said(&[Ok((Form::Handle, &number[..]))], || {
+            let warrant = crate::warrant::fs_delete("/data/a").uses(2);
+            spawn_with("a", "look", &json!({"primitives":["fs_delete"]}), &[warrant]).unwrap()
+        });
+        assert_eq!(child, Agent(7));
+        assert_eq!(
+            heard,
+            vec![concat!(
+                r#"{"name":"agent_spawn","arguments":{"package":"a","task":"look","#,
+                r#""grant":{"primitives":["fs_delete"],"warrants":["{\"warrant\":\"fs_delete\","#,
+                r#"\"arguments\":{\"path\":\"/data/a\"},\"uses\":2}"]}}}"#
+            )]
         );
     }
 

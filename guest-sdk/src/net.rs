@@ -1,4 +1,4 @@
-//! Requests to the network, and their answers
+//! Requests to the network and their answers, and connections from there
 //!
 //! A URL is handed over as it is, and the door takes only the canonical spelling.
 //! No redirect is followed: [`Answer::header`] of `location` says where to.
@@ -6,6 +6,7 @@
 //! # Not here
 //! Held replies and held headers ([`Sentence`]).
 
+use crate::agents::{Channel, close};
 use crate::{Argument, Content, Error, Sentence};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -72,6 +73,50 @@ pub fn post<'a>(
     asked(sentence, url, headers)
 }
 
+/// What listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listener(pub u64);
+
+/// Listens at an address of this machine. It is destructive: listen, or mint a warrant
+/// for it, before anything is read.
+///
+/// # Errors
+/// The kernel's: `Exists` where something listens already, `NotFound` for an address
+/// that this machine does not have.
+pub fn listen(host: &str, port: u16) -> Result<Listener, Error> {
+    let sentence = Sentence::new(Primitive::NetListen)
+        .set("host", Argument::Text(host))
+        .set("port", Argument::Uint(port.into()));
+    number(&sentence).map(Listener)
+}
+
+impl Listener {
+    /// Takes the next connection, waiting at most so many milliseconds. What is sent
+    /// there leaves the machine; what is received was written by others.
+    ///
+    /// # Errors
+    /// The kernel's: `TimedOut`, `TooMany`.
+    pub fn accept(self, timeout: u64) -> Result<Channel, Error> {
+        let sentence = Sentence::new(Primitive::NetAccept)
+            .set("listener", Argument::Uint(self.0))
+            .set("timeout", Argument::Uint(timeout));
+        number(&sentence).map(Channel)
+    }
+
+    /// Closes it; what it accepted stays open.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn close(self) -> Result<(), Error> {
+        close(self.0)
+    }
+}
+
+fn number(sentence: &Sentence) -> Result<u64, Error> {
+    let handle = sentence.submit()?.of(Form::Handle)?;
+    handle.try_into().map(u64::from_le_bytes).map_err(|_| Error::Frame)
+}
+
 fn asked(sentence: Sentence, url: &str, headers: &[(&str, &str)]) -> Result<Answer, Error> {
     let headers = headers.iter().map(|(name, value)| ((*name).to_string(), Value::from(*value)));
     let sentence = sentence
@@ -116,6 +161,22 @@ mod tests {
         for wrong in ["", "{}\n", "{\"status\":200,\"headers\":{}}"] {
             assert_eq!(answering(said, Ok(wrong), fetch), Err(Error::Frame));
         }
+    }
+
+    #[test]
+    fn a_listener_is_asked_for_and_accepts() {
+        let handle = |wanted: &'static str, number: u64| {
+            move |bytes: &[u8]| {
+                assert_eq!(str::from_utf8(bytes).unwrap(), wanted);
+                Ok([&header(Form::Handle, Mark::User)[..], &number.to_le_bytes()].concat())
+            }
+        };
+        let wanted = r#"{"name":"net_listen","arguments":{"host":"127.0.0.1","port":8080}}"#;
+        let listener = with_door(handle(wanted, 3), || listen("127.0.0.1", 8080));
+        assert_eq!(listener, Ok(Listener(3)));
+        let wanted = r#"{"name":"net_accept","arguments":{"listener":3,"timeout":5}}"#;
+        let line = with_door(handle(wanted, 4), || Listener(3).accept(5));
+        assert_eq!(line, Ok(Channel(4)));
     }
 
     #[test]

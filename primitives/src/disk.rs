@@ -32,7 +32,7 @@ mod tree;
 mod undo;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
-use core::{fmt, pin::Pin};
+use core::{fmt, net::SocketAddr, pin::Pin};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -51,8 +51,8 @@ use crate::{
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
     platform::{
-        Admits, Asker, Connectors, Detail, Fetch, Fetched, Journal, Listing, Mode, Shown, Use,
-        Used, Written, by_the_clock,
+        Admits, Asker, Connectors, Detail, Fetch, Fetched, Journal, Listener, Listing, Mode, Shown,
+        Use, Used, Written, by_the_clock,
     },
     rest::{Creator, Index},
     state::Standing,
@@ -77,7 +77,7 @@ pub trait Screen: Send + Sync {
     fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
 }
 
-/// What fetches: the board's client.
+/// The board's network.
 pub trait Net: Send + Sync {
     /// As [`Platform::fetch`].
     fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
@@ -85,6 +85,14 @@ pub trait Net: Send + Sync {
     /// As [`Platform::serves`].
     fn serves(&self, _: &str, _: &Url<'_>) -> bool {
         false
+    }
+
+    /// As [`Platform::listen`]; the default is a network that only fetches.
+    ///
+    /// # Errors
+    /// As there.
+    fn listen(&self, _: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        Err(Fault::Unsupported)
     }
 }
 
@@ -438,6 +446,10 @@ impl Platform for Disk {
 
     fn serves(&self, secret: &str, url: &Url<'_>) -> bool {
         self.net.as_ref().is_some_and(|net| net.serves(secret, url))
+    }
+
+    fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        self.net.as_ref().map_or(Err(Fault::Unsupported), |net| net.listen(at))
     }
 
     async fn tool(&self, call: Use<'_>) -> Used {

@@ -20,17 +20,20 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use synapse_abi::code::Fault;
+use synapse_abi::code::{Fault, Refusal};
 use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_abi::reply::Form;
+use synapse_boundary::scope::{Method, Place};
 use synapse_boundary::select::{Taken, resolve};
 use synapse_boundary::sentence::{Argument, Piece};
 use synapse_boundary::target::Target;
+use synapse_boundary::url::Host;
 use synapse_boundary::{
-    Authorized, Facts, Integrity, Label, Mark, NormalPath, Origin, Rights, Secrecy,
+    Authorized, Facts, Integrity, Label, Mark, NormalPath, Origin, Rights, Secrecy, Warrants,
 };
 
 use crate::fetch::{Reached, fetch, most};
@@ -104,7 +107,7 @@ pub struct Caller<'a> {
 /// }
 /// ```
 pub async fn execute<P, F, H>(
-    authorized: Authorized<'_>,
+    mut authorized: Authorized<'_>,
     platform: &P,
     facts: &F,
     caller: Caller<'_>,
@@ -116,8 +119,9 @@ where
     H: Hands,
 {
     let reached = Reached::default();
+    let moved = authorized.take_moved();
     let mut shown = Shown { authorized: &authorized, caller, label: Label::SYSTEM };
-    let result = run(&authorized, platform, facts, &mut shown, &reached, hands).await;
+    let result = run(&authorized, platform, facts, &mut shown, &reached, (hands, moved)).await;
     let result = result.and_then(|done| {
         let fits = done.payload.len() <= most(authorized.call());
         if fits { Ok(done) } else { Err(Fault::ReplyTooLarge) }
@@ -229,10 +233,17 @@ fn source(
             Ok(_) => Label::SYSTEM,
             Err(_) => shown.join(Label { origin, ..Label::SYSTEM }),
         },
-        // How many agents there are is the doing of all of them.
-        Primitive::AgentSpawn => match result {
+        // How many agents and sockets there are is the doing of all of them, and what
+        // listens elsewhere that of others.
+        Primitive::AgentSpawn | Primitive::NetListen => match result {
             Ok(_) | Err(Fault::Unsupported) => Label::SYSTEM,
             Err(_) => files,
+        },
+        // A number shows nothing of who is there; that nobody came, they decided.
+        Primitive::NetAccept => match result {
+            Ok(_) => Label::SYSTEM,
+            Err(Fault::TooMany) => shown.join(files),
+            Err(_) => shown.join(Label { origin, ..Label::SYSTEM }),
         },
         // Without a network or connectors, what the board says is the kernel's own word.
         Primitive::NetHttpGet
@@ -251,9 +262,9 @@ fn source(
             let own = authorized.passed().terms.own.join(reached.secrecy());
             Label::new(Integrity::Ingested, own, origin).join(authorized.justification())
         }
-        // No board executes these yet, which is the kernel's own word; anything
-        // else that they came to would be from outside.
-        Primitive::ModelGenerate | Primitive::NetListen | Primitive::NetAccept => match result {
+        // No board executes it yet, which is the kernel's own word; anything else that
+        // it came to would be from outside.
+        Primitive::ModelGenerate => match result {
             Err(Fault::Unsupported) => Label::SYSTEM,
             Ok(_) | Err(_) => files.join(authorized.justification()),
         },
@@ -266,7 +277,7 @@ async fn run<P, F, H>(
     facts: &F,
     shown: &mut Shown<'_, '_>,
     reached: &Reached,
-    hands: &mut H,
+    (hands, moved): (&mut H, Warrants),
 ) -> Result<Done, Fault>
 where
     P: Platform,
@@ -361,10 +372,10 @@ where
         | Primitive::ChannelWrite
         | Primitive::ChannelRead
         | Primitive::ChannelClose
-        | Primitive::ChannelGrant => by_hand(call, facts, shown, hands).await,
-        Primitive::ModelGenerate | Primitive::NetListen | Primitive::NetAccept => {
-            Err(Fault::Unsupported)
-        }
+        | Primitive::ChannelGrant
+        | Primitive::NetListen
+        | Primitive::NetAccept => by_hand(call, facts, shown, (hands, moved)).await,
+        Primitive::ModelGenerate => Err(Fault::Unsupported),
         Primitive::ToolUse | Primitive::ToolCommit => {
             let (reply, displaced) = tool::call(call, platform, facts, caller, reached).await;
             Ok(Done { displaced, ..Done::new(Form::Bytes, reply?) })
@@ -377,7 +388,7 @@ async fn by_hand<F: Facts + Sync, H: Hands>(
     call: &Authorized<'_>,
     facts: &F,
     shown: &mut Shown<'_, '_>,
-    hands: &mut H,
+    (hands, warrants): (&mut H, Warrants),
 ) -> Result<Done, Fault> {
     let handle = match call.call().argument(0) {
         Argument::Handle(number) => number,
@@ -388,7 +399,7 @@ async fn by_hand<F: Facts + Sync, H: Hands>(
             let Some(Target::Name(package)) = call.target(0) else { return Err(Fault::NotFound) };
             let task = Labelled::new(content(call, 1, facts)?, call.justification());
             let (record, grant) = (call.record(), call.call().span(2));
-            let child = hands.spawn(Spawn { record, package, task, grant }).await?;
+            let child = hands.spawn(Spawn { record, package, task, grant, warrants }).await?;
             Ok(Done::new(Form::Handle, child.to_le_bytes().to_vec()))
         }
         Primitive::AgentWait => {
@@ -424,8 +435,43 @@ async fn by_hand<F: Facts + Sync, H: Hands>(
             shown.came(hands.grant(handle, agent))?;
             Ok(Done::NOTHING)
         }
+        Primitive::NetListen => {
+            let listener = hands.listen(address(call)?, call.passed().terms)?;
+            Ok(Done::new(Form::Handle, listener.to_le_bytes().to_vec()))
+        }
+        Primitive::NetAccept => {
+            let admits = |address| !is_denied(call, address);
+            let accepted = hands.accept(handle, number(call, 1), &admits).await;
+            let channel = shown.came(accepted)?;
+            Ok(Done::new(Form::Handle, channel.to_le_bytes().to_vec()))
+        }
         _ => Err(Fault::Unsupported),
     }
+}
+
+/// Where a call listens. A name would stand for whatever it resolves to.
+fn address(call: &Authorized<'_>) -> Result<SocketAddr, Fault> {
+    let (Some(Target::Host(host)), Some(Target::Port(port))) = (call.target(0), call.target(1))
+    else {
+        return Err(Fault::NotFound);
+    };
+    let address = match Host::parse(host) {
+        Ok(Host::V4(address)) => IpAddr::V4(address),
+        // The two forms of one address are one place.
+        Ok(Host::V6(address)) => IpAddr::V6(address).to_canonical(),
+        Ok(Host::Name(_)) | Err(_) => return Err(Fault::Address),
+    };
+    Ok((address, u16::try_from(*port).map_err(|_| Fault::NotFound)?).into())
+}
+
+/// Whether a deny entry covers an address, which no port or method changes.
+fn is_denied(call: &Authorized<'_>, address: IpAddr) -> bool {
+    let host = match address {
+        IpAddr::V4(address) => Host::V4(address),
+        IpAddr::V6(address) => Host::V6(address),
+    };
+    let place = Place { host, port: 0, method: Method::Listen, path: None, secrets: &[] };
+    call.passed().scope.check_net(&place) == Err(Refusal::Denied)
 }
 
 /// What stands in a part of a held value.

@@ -1,20 +1,24 @@
-//! What a task holds besides values: ends of channels, and children.
+//! What a task holds besides values: ends of channels, children, and listeners.
 //!
 //! Handles are numbers of the task's own table, so what they stand for is the
 //! kernel's: it implements these verbs, as a board implements those of a platform.
 //!
 //! # Invariants
-//! - I4, I5: what came from another task, its report, its message or that there is
-//!   none, carries a label.
+//! - I4, I5: what came from another task or from a peer, a report, a message or that
+//!   there is none, carries a label.
 //!
 //! # Not here
 //! Which handle a call may name (gate 2), and which grant a child may have (gate 4).
 
 use alloc::vec::Vec;
 use core::future::Future;
+use core::net::{IpAddr, SocketAddr};
+
+use synapse_abi::code::Fault;
+use synapse_boundary::Warrants;
+use synapse_boundary::scope::Terms;
 
 use crate::labelled::Labelled;
-use synapse_abi::code::Fault;
 
 /// What the calls of one task do with its handles.
 pub trait Hands: Send {
@@ -57,6 +61,22 @@ pub trait Hands: Send {
         timeout: u64,
     ) -> impl Future<Output = Labelled<Result<Vec<u8>, Fault>>> + Send;
 
+    /// Listens at an address, under these terms: its handle.
+    ///
+    /// # Errors
+    /// As [`Platform::listen`](crate::Platform::listen), and `TooMany`.
+    fn listen(&mut self, at: SocketAddr, terms: Terms) -> Result<u64, Fault>;
+
+    /// Takes the next connection that comes from and to addresses which are admitted,
+    /// waiting at most so many milliseconds: an end of a channel. `TimedOut`,
+    /// `TooMany`, `Cancelled`, `Io`.
+    fn accept(
+        &mut self,
+        listener: u64,
+        timeout: u64,
+        admits: &(dyn Fn(IpAddr) -> bool + Sync),
+    ) -> impl Future<Output = Labelled<Result<u64, Fault>>> + Send;
+
     /// Closes a handle; a child ends.
     fn close(&mut self, handle: u64);
 
@@ -65,7 +85,7 @@ pub trait Hands: Send {
 }
 
 /// What a child is to be.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Spawn<'a> {
     /// The record of the decision.
     pub record: u64,
@@ -75,6 +95,8 @@ pub struct Spawn<'a> {
     pub task: Labelled<Vec<u8>>,
     /// The grant that is asked for, as the sentence has it.
     pub grant: &'a str,
+    /// What its parent moves to it.
+    pub warrants: Warrants,
 }
 
 /// What a channel keeps of what is sent.

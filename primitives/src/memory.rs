@@ -18,7 +18,13 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::{fmt, future::poll_fn, ops::Bound, task::Poll};
+use core::{
+    fmt,
+    future::poll_fn,
+    net::{IpAddr, SocketAddr},
+    ops::Bound,
+    task::Poll,
+};
 
 use spin::Mutex;
 
@@ -27,12 +33,15 @@ use crate::{
     execute::join,
     mounts::{Access, MountError, Place, Table, below, split_last},
     platform::{
-        Admits, Asker, Connectors, Entry, Journal, Kind, Listing, Mode, Shown, Use, Used,
+        Admits, Asker, Connectors, Entry, Journal, Kind, Listener, Listing, Mode, Shown, Use, Used,
         WALK_ENTRIES, WALK_LEVELS, Written, edited,
     },
     rest::{Creator, How, Index, Owner, Print, Rest, Seen, Stamp},
     state::{Standing, Tally},
 };
+
+mod wire;
+pub use wire::Peer;
 
 /// An in-memory tree of mounts with a clock that is set and a screen that is read.
 pub struct Memory {
@@ -40,6 +49,7 @@ pub struct Memory {
     access: Vec<Access>,
     state: Mutex<State>,
     connectors: Option<Box<dyn Connectors>>,
+    wire: wire::Wire,
 }
 
 impl fmt::Debug for Memory {
@@ -88,13 +98,26 @@ impl Memory {
         let mut state = State::default();
         state.roots = mounts.iter().map(|_| Node::directory(0, next(&mut state.serial))).collect();
         let access = mounts.iter().map(|(_, access)| *access).collect();
-        Ok(Self { table, access, state: Mutex::new(state), connectors: None })
+        Ok(Self {
+            table,
+            access,
+            state: Mutex::new(state),
+            connectors: None,
+            wire: wire::Wire::default(),
+        })
     }
 
     /// The same tree beside connectors.
     #[must_use]
     pub fn with_connectors(self, connectors: Box<dyn Connectors>) -> Self {
         Self { connectors: Some(connectors), ..self }
+    }
+
+    /// Connects to what listens at an address, from another one; nobody may listen, and
+    /// too many may wait.
+    #[must_use]
+    pub fn connect(&self, to: SocketAddr, from: IpAddr) -> Option<Peer> {
+        self.wire.connect(to, from)
     }
 
     /// Sets the clock, in milliseconds since 1970.
@@ -464,6 +487,10 @@ impl Platform for Memory {
         let mut state = self.state.lock();
         state.asked.push((question.to_vec(), asker));
         state.answers.pop_front().unwrap_or(Err(Fault::Closed))
+    }
+
+    fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        self.wire.listen(at)
     }
 
     async fn tool(&self, call: Use<'_>) -> Used {

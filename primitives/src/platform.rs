@@ -19,9 +19,9 @@
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::fmt;
 use core::future::{Future, poll_fn};
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::pin::Pin;
-use core::task::Poll;
+use core::task::{Context, Poll};
 
 use memchr::memmem;
 use synapse_boundary::secret::Blank;
@@ -199,6 +199,17 @@ pub trait Platform: Send + Sync {
         false
     }
 
+    /// Listens at an address of this machine, and at no other: one of IPv6 takes no
+    /// connections of IPv4. The default is a board without a network.
+    ///
+    /// # Errors
+    /// `Unsupported` on a board without a network; `NotFound` for an address that this
+    /// machine does not have, `Exists` where something listens already, `HostDenied`,
+    /// `TooMany`, `Io`.
+    fn listen(&self, _: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        Err(Fault::Unsupported)
+    }
+
     /// Has a connector do one thing. What comes back is its answer as bytes, JSON as
     /// the door spells it where the verb's manifest types fields of it. The default is
     /// a board without connectors.
@@ -344,6 +355,40 @@ pub struct Fetched {
     pub headers: Vec<(String, Vec<u8>)>,
     /// Its body, as it came but for its framing.
     pub body: Vec<u8>,
+}
+
+/// What listens at an address, until it is dropped.
+pub trait Listener: Send + Sync {
+    /// The next connection, once there is one: `TooMany` where the board has no room
+    /// for it, `Io`.
+    fn poll_accept(&self, context: &Context<'_>) -> Poll<Result<Accepted, Fault>>;
+}
+
+/// A connection that was accepted.
+pub struct Accepted {
+    /// Where it comes from.
+    pub peer: IpAddr,
+    /// Which address of this machine it came to.
+    pub here: IpAddr,
+    /// The connection itself.
+    pub connection: Box<dyn Connection>,
+}
+
+impl fmt::Debug for Accepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Accepted").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
+
+/// A connection, until it is dropped. A board keeps a bounded part of what was sent
+/// and not taken yet, in each direction, and makes the sender wait for the rest.
+pub trait Connection: Send + Sync {
+    /// Puts what came into a place that is not empty: how many bytes; 0 where no more
+    /// will come. `Closed`, `Io`.
+    fn poll_read(&self, context: &Context<'_>, into: &mut [u8]) -> Poll<Result<usize, Fault>>;
+
+    /// Sends the first of these bytes: how many. `Closed`, `Io`.
+    fn poll_write(&self, context: &Context<'_>, bytes: &[u8]) -> Poll<Result<usize, Fault>>;
 }
 
 /// One call of a connector's verb.

@@ -1,4 +1,5 @@
-//! What a child does: it looks at the one folder that it may see.
+//! What a child does: it looks at the one folder that it may see, and deletes there
+//! what its task names.
 //!
 //! # Not here
 //! Who is told (`steward`).
@@ -10,12 +11,26 @@ use alloc::vec::Vec;
 use synapse_guest::calls::{self, EntryKind};
 use synapse_guest::{Error, files};
 
-/// What stands in a folder: how much, and what each file begins with.
-pub(crate) fn report(folder: &str) -> String {
-    match told(folder) {
+/// A child's task: a folder, and what is to be deleted there, a line each.
+pub(crate) fn task(folder: &str, doomed: &[&str]) -> String {
+    [&[folder], doomed].concat().join("\n")
+}
+
+/// What stands in a folder: how much, and what each file begins with; and what was
+/// deleted then.
+pub(crate) fn report(task: &str) -> String {
+    let mut lines = task.lines();
+    let mut told = match told(lines.next().unwrap_or_default()) {
         Ok(told) => told,
         Err(why) => format!("could not be looked at: {why}\n"),
+    };
+    for path in lines {
+        told.push_str(&match calls::fs_delete(path) {
+            Ok(()) => format!("deleted {path}\n"),
+            Err(why) => format!("did not delete {path}: {why}\n"),
+        });
     }
+    told
 }
 
 fn told(folder: &str) -> Result<String, Error> {

@@ -62,7 +62,7 @@ enum Ends {
     Here,
     /// What was read, whoever wrote it.
     ByTheValue,
-    /// Whoever else uses the files, or the task at the other end.
+    /// Whoever else uses the files, or whoever is at the other end.
     Outside,
     /// The same, but that there is no such device.
     OutsideOnceBuilt,
@@ -86,11 +86,11 @@ const fn ends(primitive: Primitive) -> Ends {
         | Primitive::AgentWait
         | Primitive::ChannelWrite
         | Primitive::ChannelRead
-        | Primitive::ChannelGrant => Ends::Outside,
+        | Primitive::ChannelGrant
+        | Primitive::NetAccept => Ends::Outside,
         Primitive::ModelGenerate
         | Primitive::AgentSpawn
         | Primitive::NetListen
-        | Primitive::NetAccept
         | Primitive::NetHttpGet
         | Primitive::NetHttpPost
         | Primitive::ToolUse

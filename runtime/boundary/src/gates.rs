@@ -447,6 +447,7 @@ impl<'s, F: Facts> Case<'_, 's, F> {
         if let Some(uses) = self.uses {
             return mint(self, uses).map(Box::new).map(Cover::Minted);
         }
+        self.request.warrants.part(self.call)?;
         let named = self.request.warrants.naming(self);
         let is_trusted = self.justification.integrity != Integrity::Ingested;
         let harm = if is_trusted && named.is_none() { None } else { self.harm() };

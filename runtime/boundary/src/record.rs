@@ -89,7 +89,7 @@ pub fn commit<'s>(
     now: u64,
 ) -> Result<Opened<'s>, SinkFailed> {
     let Verdict { raw, task, justification, cause, .. } = verdict;
-    if warrants.is_spent(&verdict.judged, cause) {
+    if warrants.is_spent(&verdict) {
         verdict.judged = Finding::Refused(Refusal::Spent);
     }
     let targets = core::array::from_fn(|place| verdict.targets.at(place));
@@ -101,7 +101,19 @@ pub fn commit<'s>(
         (_, Err(refusal)) => Opened::Refused(Refused { refusal, label: Label::SYSTEM, record }),
         (Finding::Passed(passed), Ok(Sentence { call, .. })) => {
             warrants.spend(cause);
-            Opened::Permitted(Authorized { call, targets, passed, record, justification, cause })
+            let mut moved = Warrants::NONE;
+            if let Ok(Some([gone, left])) = warrants.part(&call) {
+                (moved, *warrants) = (gone, left);
+            }
+            Opened::Permitted(Authorized {
+                call,
+                targets,
+                passed,
+                record,
+                justification,
+                cause,
+                moved,
+            })
         }
         (Finding::Minted(mint), _) => {
             warrants.add(*mint, record);
@@ -182,6 +194,7 @@ pub struct Authorized<'s> {
     record: u64,
     justification: Label,
     cause: Option<u64>,
+    moved: Warrants,
 }
 
 impl<'s> Authorized<'s> {
@@ -235,6 +248,12 @@ impl<'s> Authorized<'s> {
     /// The warrant or the answer that it rests on, where it needed one.
     pub const fn cause(&self) -> Option<u64> {
         self.cause
+    }
+
+    /// The uses of warrants that it moves to a child, which its task has no more.
+    #[must_use]
+    pub fn take_moved(&mut self) -> Warrants {
+        core::mem::take(&mut self.moved)
     }
 
     /// What must stand at its first path still, for a call that was confirmed.

@@ -70,7 +70,7 @@ pub(crate) const TARGETS: usize = 2;
 
 /// The targets of a call: each normal, or else its defect. In place of one there may
 /// be nothing, or a selector, which is resolved when its warrant is used.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Targets<'s>(pub(crate) [Option<Result<Target<'s>, Refusal>>; TARGETS]);
 
 impl<'s> Targets<'s> {

@@ -8,6 +8,7 @@
 //!   and is spent at most as often as it says.
 //! - A citation funds one warrant of a session; what a turn that broke untainted left
 //!   of it, its retry may mint again, and nobody later.
+//! - Uses that move to a child are gone where they were.
 //! - A warrant covers neither a protected name nor what goes where more than the
 //!   prompt and files would have to be cleared.
 //!
@@ -22,7 +23,7 @@ use synapse_abi::code::Refusal;
 use synapse_abi::registry::{Egress, Primitive, Role};
 
 use crate::cite::{Wanted, cite, cite_from};
-use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped};
+use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped, Verdict};
 use crate::label::{Integrity, Secrecy};
 use crate::link::vouched;
 use crate::parse::{elements, members, parse, strings, values};
@@ -50,7 +51,7 @@ pub struct Warrants {
 }
 
 /// What the gates let be minted; it is a warrant once its record is taken.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Mint {
     /// The sentence that asked for it.
     raw: String,
@@ -98,11 +99,42 @@ impl Warrants {
         known.next().is_none_or(|(_, again)| *again >= uses)
     }
 
+    /// What a call moves to a child, and what is left then; `None` of any other call.
+    pub(crate) fn part(&self, call: &Call<'_>) -> Result<Option<[Self; 2]>, Refusal> {
+        if call.primitive != Primitive::AgentSpawn {
+            return Ok(None);
+        }
+        let mut left = Self { live: self.live.clone(), funded: self.funded.clone() };
+        let mut moved = Self::NONE;
+        for named in values(call.span(2), "warrants").flat_map(elements) {
+            let named = string(named).unwrap_or_default();
+            let uses = parse(named.as_bytes()).ok().and_then(|asked| asked.uses);
+            let uses = uses.ok_or(Refusal::Spent)?;
+            // A child has other values under the same numbers.
+            if named.contains(SELECTS) {
+                return Err(Refusal::Unsupported);
+            }
+            // All but its uses, which stand last.
+            let (wanted, _) = named.rsplit_once(',').ok_or(Refusal::Spent)?;
+            let same = |(_, mint): &&mut (u64, Mint)| {
+                mint.uses >= uses && mint.raw.rsplit_once(',').is_some_and(|(own, _)| own == wanted)
+            };
+            let (record, mint) = left.live.iter_mut().find(same).ok_or(Refusal::Spent)?;
+            mint.uses = mint.uses.saturating_sub(uses);
+            match moved.live.iter_mut().find(|(known, _)| known == record) {
+                Some((_, part)) => part.uses = part.uses.saturating_add(uses),
+                None => moved.live.push((*record, Mint { uses, ..mint.clone() })),
+            }
+        }
+        Ok(Some([moved, left]))
+    }
+
     /// Whether another decision was quicker to have what this one found.
-    pub(crate) fn is_spent(&self, finding: &Finding<'_>, cause: Option<u64>) -> bool {
-        let spent = |(record, mint): &(u64, Mint)| Some(*record) == cause && mint.uses == 0;
-        match finding {
-            Finding::Passed(_) => self.live.iter().any(spent),
+    pub(crate) fn is_spent(&self, verdict: &Verdict<'_>) -> bool {
+        let spent = |(record, mint): &(u64, Mint)| Some(*record) == verdict.cause && mint.uses == 0;
+        let parts = |call| self.part(call).is_ok();
+        match &verdict.judged {
+            Finding::Passed(_) => self.live.iter().any(spent) || !verdict.call().is_none_or(parts),
             Finding::Minted(mint) => !self.funds(&mint.citation, mint.uses),
             Finding::Refused(_) | Finding::Stopped(_) => false,
         }

@@ -26,34 +26,35 @@ use synapse_primitives::hands::Carries;
 /// Messages that wait in one direction.
 const MESSAGES: usize = 64;
 /// Bytes of them, and so of one message.
-const BYTES: usize = 1 << 20;
+pub(crate) const BYTES: usize = 1 << 20;
 
-/// Bytes that a run may keep for its tasks until they take them.
+/// Bytes that a run may keep for its tasks until they take them, or sockets that it may
+/// have open.
 #[derive(Debug)]
 pub(crate) struct Pantry(AtomicUsize);
 
-/// Some of those bytes, taken until this is dropped.
+/// Some of those, taken until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     pantry: Arc<Pantry>,
-    bytes: usize,
+    taken: usize,
 }
 
 impl Pantry {
-    pub(crate) fn new(bytes: usize) -> Arc<Self> {
-        Arc::new(Self(AtomicUsize::new(bytes)))
+    pub(crate) fn new(all: usize) -> Arc<Self> {
+        Arc::new(Self(AtomicUsize::new(all)))
     }
 
-    pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<Shelf> {
-        let less = |left: usize| left.checked_sub(bytes);
+    pub(crate) fn take(self: &Arc<Self>, taken: usize) -> Option<Shelf> {
+        let less = |left: usize| left.checked_sub(taken);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
-        Some(Shelf { pantry: Arc::clone(self), bytes })
+        Some(Shelf { pantry: Arc::clone(self), taken })
     }
 }
 
 impl Drop for Shelf {
     fn drop(&mut self) {
-        self.pantry.0.fetch_add(self.bytes, Ordering::Relaxed);
+        self.pantry.0.fetch_add(self.taken, Ordering::Relaxed);
     }
 }
 

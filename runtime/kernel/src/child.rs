@@ -8,7 +8,8 @@
 //!   ended by others.
 //! - I6: it begins with the label of everything its task may come from, and its report
 //!   carries the mark that it ended with, also where there is none.
-//! - I13: it has no line of the human's, and so can mint no warrant.
+//! - I13: it has no line of the human's, and so can mint no warrant; those that it has
+//!   are its parent's no more, and die with the turn in which they were minted.
 //!
 //! # Not here
 //! Who may have which child (`holding`).
@@ -26,10 +27,12 @@ use synapse_boundary::{Integrity, Label};
 use synapse_primitives::hands::Spawn;
 use synapse_primitives::{Labelled, Platform};
 
-use crate::channel::{End, Risen, Shelf};
+use crate::channel::{Risen, Shelf};
 use crate::crew::{Crew, Job, Package, Turn};
 use crate::engine::Ended;
+use crate::grant::moved;
 use crate::holding::Seat;
+use crate::line::Line;
 use crate::record::{Kind, Sink};
 use crate::run::{BROKE, Note, about, bounds, ending, note};
 use crate::session::{Author, Message};
@@ -45,7 +48,7 @@ pub(crate) struct Post {
 #[derive(Default)]
 struct Inner {
     /// What was given and not taken yet.
-    given: Vec<End>,
+    given: Vec<Line>,
     report: Option<Report>,
     waker: Option<Waker>,
 }
@@ -60,11 +63,11 @@ impl Post {
         Arc::new(Self { risen, inner: Mutex::default() })
     }
 
-    pub(crate) fn give(&self, end: End) {
-        self.inner.lock().given.push(end);
+    pub(crate) fn give(&self, line: Line) {
+        self.inner.lock().given.push(line);
     }
 
-    pub(crate) fn given(&self) -> Vec<End> {
+    pub(crate) fn given(&self) -> Vec<Line> {
         mem::take(&mut self.inner.lock().given)
     }
 
@@ -133,7 +136,7 @@ pub(crate) fn begin<P: Platform + 'static, S: Sink + 'static>(
         Some(message) => message,
         None => Message::held(Author::Parent, task.keep_task(order.task, record)?),
     };
-    let crew = Arc::clone(crew);
+    let (crew, warrants) = (Arc::clone(crew), moved(order.grant));
     let Package { program, texts, .. } = package;
     Ok(Box::pin(async move {
         let mut ending = Ending { crew: Arc::clone(&crew), number, label, end: None };
@@ -141,7 +144,7 @@ pub(crate) fn begin<P: Platform + 'static, S: Sink + 'static>(
         let noted = note(&mut crew.log.lock(), &*crew.platform, &start);
         let (task, ended) = match noted {
             Ok(_) => {
-                let input = task.input(&texts, &[message], &[]);
+                let input = task.input(&texts, &[message], &warrants);
                 program(task, input.into_bytes(), limits).await
             }
             Err(_) => (task, Err(Ended::Engine)),

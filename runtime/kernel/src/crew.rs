@@ -9,7 +9,7 @@
 //! - I9: a child's grant comes out of its parent's.
 //! - A child that was ended makes no further step, and none of its children does.
 //! - Agents of a run are counted, from the call that starts one until its handle is
-//!   closed; so are the bytes that wait in channels and reports.
+//!   closed; so are its sockets, and the bytes that wait in channels and reports.
 //!
 //! # Not here
 //! What a handle is to a call (`holding`). Which packages there are (a board).
@@ -35,6 +35,9 @@ use crate::grant::Grant;
 use crate::record::Sink;
 use crate::run::Approval;
 use crate::task::{SharedLog, Task, Watch};
+
+/// Listeners and connections that all tasks of a run may have open at once.
+const SOCKETS: usize = 256;
 
 /// A future that goes on beside others.
 pub(crate) type Job = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -130,6 +133,8 @@ pub(crate) struct Crew<P, S> {
     /// Bytes that the journal can still take.
     pub(crate) journal_room: Arc<AtomicU64>,
     pub(crate) pantry: Arc<Pantry>,
+    /// Listeners and connections that there may still be.
+    pub(crate) sockets: Arc<Pantry>,
     pub(crate) staff: Option<Staff<P, S>>,
     /// The number of the task that began last.
     last: AtomicU64,
@@ -197,6 +202,7 @@ impl<P, S> Crew<P, S> {
             cancel,
             journal_room: Arc::new(AtomicU64::new(journal_room)),
             pantry,
+            sockets: Pantry::new(SOCKETS),
             staff: None,
             last: AtomicU64::new(first),
             jobs: Mutex::default(),

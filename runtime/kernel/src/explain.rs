@@ -93,7 +93,8 @@ pub const fn refusal(refusal: Refusal) -> Advice {
              `delete` or the like beside a pattern",
         ),
         Refusal::Spent => advice(
-            "the words that name the target have paid for a warrant, or its uses are over",
+            "the words that name the target have paid for a warrant, or its uses are over; to a \
+             child move only those that are left of a warrant of this turn",
             "type them again in a new line, or ask once for all the uses, at most 64",
         ),
         Refusal::Link => advice(
@@ -108,12 +109,14 @@ pub const fn refusal(refusal: Refusal) -> Advice {
              warrant covers it",
         ),
         Refusal::Unsupported => advice(
-            "nothing says enough about what such a warrant would let happen",
-            "select from one listing; of a connector's verb, name or limit every argument",
+            "nothing says enough about what such a warrant would let happen, or a child was to get \
+             one that selects from its parent's values",
+            "select from one listing; of a connector's verb, name or limit every argument; use a \
+             selector's warrant in the task that minted it",
         ),
         Refusal::OutOfScope => advice(
             "no entry of the grant covers the target with the rights that the call needs, or a child \
-             was to have what its parent does not",
+             was to have what its parent does not, or a warrant for what it may not do",
             "add an entry to the grant, if the task may go there",
         ),
         Refusal::Denied => advice(
@@ -163,8 +166,14 @@ pub const fn fault(fault: Fault) -> Advice {
             "this board has no device for it, or this version does not execute it yet",
             "run it on a board that does",
         ),
-        Fault::NotFound => advice("nothing has this name", "list the folder it should stand in"),
-        Fault::Exists => advice("the name is taken", "choose another, or say `replace`"),
+        Fault::NotFound => advice(
+            "nothing has this name, or this machine not this address",
+            "list the folder it should stand in; listen at an address that is here",
+        ),
+        Fault::Exists => advice(
+            "the name is taken, or something listens there already",
+            "choose another, or say `replace`",
+        ),
         Fault::NotAFile => advice("it is no regular file", "name a file"),
         Fault::NotADirectory => advice("it is no directory", "name a directory"),
         Fault::TooLarge => advice("it is larger than one call can carry", "read or write parts"),
@@ -205,8 +214,8 @@ pub const fn fault(fault: Fault) -> Advice {
             advice("what it would displace does not fit the journal", "free the journal")
         }
         Fault::TooMany => advice(
-            "it is more than one call may touch, or more handles, agents or levels of them than \
-             there may be",
+            "it is more than one call may touch, or more handles, connections, agents or levels of \
+             them than there may be",
             "do it in parts; close what is done with",
         ),
         Fault::NoRecord => advice(

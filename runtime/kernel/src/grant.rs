@@ -46,7 +46,7 @@ use notes::Notes;
 pub use notes::Notice;
 pub use schema::schema;
 use shape::{Value, get, integer, items, text};
-pub(crate) use within::excess;
+pub(crate) use within::{excess, moved};
 
 /// The version of the format that is read here.
 const VERSION: i64 = 1;

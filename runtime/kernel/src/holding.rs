@@ -1,4 +1,4 @@
-//! What a task's handles stand for: ends of channels, and children.
+//! What a task's handles stand for: ends of channels, children, and listeners.
 //!
 //! The table says which handles a call may name; here stands what they are. A child
 //! begins with its parent's next call that is no `channel_grant`, so that what it is
@@ -11,24 +11,28 @@
 //! - A handle that is closed, or dropped with its task, ends what it stands for.
 //!
 //! # Not here
-//! What a child does while it lives (`child`). Queues (`channel`).
+//! What a child does while it lives (`child`). Queues (`channel`), peers (`line`).
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::mem;
+use core::net::{IpAddr, SocketAddr};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use synapse_abi::code::Fault;
 use synapse_abi::registry::Kind;
 use synapse_boundary::capability::End as Entry;
-use synapse_boundary::{Label, Table};
+use synapse_boundary::scope::Terms;
+use synapse_boundary::{Label, Secrecy, Table, Warrants};
 use synapse_primitives::hands::{Carries, Hands, Spawn};
 use synapse_primitives::{Labelled, Platform};
 
-use crate::channel::{End, Risen, channel};
+use crate::channel::{Risen, channel};
 use crate::child::{self, Post};
 use crate::crew::{Crew, Job, wait};
 use crate::grant::Grant;
+use crate::line::{Line, Listener, Sending};
 use crate::record::Sink;
 
 /// Handles that one task may hold at once.
@@ -59,11 +63,17 @@ pub(crate) struct Seat {
     pub(crate) risen: Arc<Risen>,
     /// What lies between it and its parent.
     pub(crate) post: Option<Arc<Post>>,
+    /// Those that it begins with.
+    pub(crate) warrants: Warrants,
+    /// Whether the turn is over in which they were minted, at the end of which they die
+    /// wherever they are.
+    pub(crate) is_over: Arc<AtomicBool>,
 }
 
 enum Thing<P, S> {
-    End(End),
+    Line(Line),
     Child(Child<P, S>),
+    Listener(Listener),
 }
 
 /// A child, as its parent holds it. Dropped, it ends.
@@ -94,15 +104,15 @@ impl<P, S> Holding<P, S> {
     /// Takes what its parent gave meanwhile.
     pub(crate) fn collect(&mut self) {
         let Some(post) = self.seat.post.clone() else { return };
-        for end in post.given() {
+        for line in post.given() {
             // What finds no room is closed.
-            let _ = self.keep(Kind::Channel, Thing::End(end));
+            let _ = self.keep_line(line);
         }
     }
 
     /// Lets the children begin that were started by the calls before.
     pub(crate) fn begin(&mut self) {
-        for handle in core::mem::take(&mut self.fresh) {
+        for handle in mem::take(&mut self.fresh) {
             if let Some(Thing::Child(child)) = self.things.get_mut(&handle)
                 && let Some(job) = child.job.take()
             {
@@ -114,38 +124,54 @@ impl<P, S> Holding<P, S> {
     /// What a turn's input tells of them.
     pub(crate) fn listed(&self) -> impl Iterator<Item = (u64, &'static str)> {
         self.things.iter().map(|(number, thing)| match thing {
-            Thing::End(_) => (*number, "channel"),
+            Thing::Line(_) => (*number, "channel"),
             Thing::Child(_) => (*number, "agent"),
+            Thing::Listener(_) => (*number, "listener"),
         })
+    }
+
+    /// Ends the turn in which warrants were minted and moved to children.
+    pub(crate) fn end_turn(&mut self) {
+        mem::take(&mut self.seat.is_over).store(true, Ordering::Relaxed);
     }
 
     /// Closes all.
     pub(crate) fn clear(&mut self) {
-        let things = core::mem::take(&mut self.things);
+        let things = mem::take(&mut self.things);
         for handle in things.keys() {
             self.table.close(*handle);
         }
     }
 
-    fn keep(&mut self, kind: Kind, thing: Thing<P, S>) -> Result<u64, Fault> {
+    fn keep(
+        &mut self,
+        (kind, peer): (Kind, Option<Secrecy>),
+        thing: Thing<P, S>,
+    ) -> Result<u64, Fault> {
         if self.things.len() >= HANDLES {
             return Err(Fault::TooMany);
         }
-        let number = self.table.open(Entry { kind, peer: None }).ok_or(Fault::TooMany)?;
+        let number = self.table.open(Entry { kind, peer }).ok_or(Fault::TooMany)?;
         self.things.insert(number, thing);
         Ok(number)
     }
 
-    fn end(&self, handle: u64) -> Result<&End, Labelled<Fault>> {
+    fn keep_line(&mut self, line: Line) -> Result<u64, Fault> {
+        self.keep((Kind::Channel, line.peer()), Thing::Line(line))
+    }
+
+    fn line(&self, handle: u64) -> Result<&Line, Labelled<Fault>> {
         match self.things.get(&handle) {
-            Some(Thing::End(end)) => Ok(end),
-            Some(Thing::Child(_)) | None => Err(Labelled::new(Fault::Closed, Label::SYSTEM)),
+            Some(Thing::Line(line)) => Ok(line),
+            Some(Thing::Child(_) | Thing::Listener(_)) | None => {
+                Err(Labelled::new(Fault::Closed, Label::SYSTEM))
+            }
         }
     }
 }
 
 impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
-    async fn spawn(&mut self, order: Spawn<'_>) -> Result<u64, Fault> {
+    async fn spawn(&mut self, mut order: Spawn<'_>) -> Result<u64, Fault> {
         let crew = Arc::clone(&self.crew);
         let staff = crew.staff.as_ref().ok_or(Fault::Unsupported)?;
         if self.seat.depth >= DEPTH || self.things.len() >= HANDLES {
@@ -172,10 +198,12 @@ impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
             grant,
             risen,
             post: Some(post),
+            warrants: mem::take(&mut order.warrants),
+            is_over: Arc::clone(&self.seat.is_over),
         };
         child.job = Some(child::begin(&self.crew, seat, package, order, self.seat.task)?);
         self.seat.calls.store(left.saturating_sub(calls), Ordering::Relaxed);
-        let handle = self.keep(Kind::Agent, Thing::Child(child))?;
+        let handle = self.keep((Kind::Agent, None), Thing::Child(child))?;
         self.fresh.push(handle);
         Ok(handle)
     }
@@ -196,8 +224,8 @@ impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
         if self.things.len().saturating_add(2) > HANDLES {
             return Err(Fault::TooMany);
         }
-        let [a, b] = channel(carries, &self.seat.risen);
-        Ok([self.keep(Kind::Channel, Thing::End(a))?, self.keep(Kind::Channel, Thing::End(b))?])
+        let [a, b] = channel(carries, &self.seat.risen).map(Line::Inside);
+        Ok([self.keep_line(a)?, self.keep_line(b)?])
     }
 
     async fn send(
@@ -205,16 +233,16 @@ impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
         channel: u64,
         message: Labelled<Vec<u8>>,
     ) -> Labelled<Result<(), Fault>> {
-        let end = match self.end(channel) {
-            Ok(end) => end,
+        let line = match self.line(channel) {
+            Ok(line) => line,
             Err(fault) => return fault.map(Label::SYSTEM, Err),
         };
-        let (crew, mut message) = (&*self.crew, Some(message));
+        let (crew, mut sending) = (&*self.crew, Sending::new(message));
         let look =
-            |context: &core::task::Context<'_>| end.poll_send(&mut message, &crew.pantry, context);
+            |context: &core::task::Context<'_>| line.poll_send(&mut sending, &crew.pantry, context);
         match wait(&*crew.platform, &crew.cancel, PATIENCE, look).await {
             Ok(sent) => sent,
-            Err(fault) => Labelled::new(Err(fault), end.far()),
+            Err(fault) => Labelled::new(Err(fault), line.far()),
         }
     }
 
@@ -224,15 +252,44 @@ impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
         max: usize,
         timeout: u64,
     ) -> Labelled<Result<Vec<u8>, Fault>> {
-        let end = match self.end(channel) {
-            Ok(end) => end,
+        let line = match self.line(channel) {
+            Ok(line) => line,
             Err(fault) => return fault.map(Label::SYSTEM, Err),
         };
         let crew = &*self.crew;
-        let look = |context: &core::task::Context<'_>| end.poll_receive(max, context);
+        let look = |context: &core::task::Context<'_>| line.poll_receive(max, context);
         match wait(&*crew.platform, &crew.cancel, timeout, look).await {
             Ok(came) => came,
-            Err(fault) => Labelled::new(Err(fault), end.far()),
+            Err(fault) => Labelled::new(Err(fault), line.far()),
+        }
+    }
+
+    fn listen(&mut self, at: SocketAddr, terms: Terms) -> Result<u64, Fault> {
+        let socket = self.crew.sockets.take(1).ok_or(Fault::TooMany)?;
+        let listener = Listener::new(self.crew.platform.listen(at)?, terms, socket);
+        self.keep((Kind::Listener, Some(terms.clear)), Thing::Listener(listener))
+    }
+
+    async fn accept(
+        &mut self,
+        listener: u64,
+        timeout: u64,
+        admits: &(dyn Fn(IpAddr) -> bool + Sync),
+    ) -> Labelled<Result<u64, Fault>> {
+        let Some(Thing::Listener(listener)) = self.things.get(&listener) else {
+            return Labelled::new(Err(Fault::Closed), Label::SYSTEM);
+        };
+        let (crew, far) = (&*self.crew, listener.far());
+        // Where there is no room, whoever comes waits outside.
+        let socket = crew.sockets.take(1).filter(|_| self.things.len() < HANDLES);
+        let Some(socket) = socket else { return Labelled::new(Err(Fault::TooMany), far) };
+        let look = |context: &core::task::Context<'_>| listener.poll_accept(admits, context);
+        match wait(&*crew.platform, &crew.cancel, timeout, look).await {
+            Ok(Ok(connection)) => {
+                let line = listener.line(connection, socket);
+                Labelled::new(self.keep_line(line), far)
+            }
+            Ok(Err(fault)) | Err(fault) => Labelled::new(Err(fault), listener.far()),
         }
     }
 
@@ -249,12 +306,12 @@ impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
         if post.is_over() {
             return Labelled::new(Err(Fault::Closed), post.risen.label());
         }
-        let Some(Thing::End(end)) = self.things.remove(&channel) else {
+        let Some(Thing::Line(line)) = self.things.remove(&channel) else {
             return Labelled::new(Err(Fault::Closed), Label::SYSTEM);
         };
         self.table.close(channel);
-        end.hand_over(&post.risen);
-        post.give(end);
+        line.hand_over(&post.risen);
+        post.give(line);
         Labelled::new(Ok(()), Label::SYSTEM)
     }
 }

@@ -16,6 +16,7 @@ pub mod explain;
 pub mod grant;
 pub mod held;
 mod holding;
+mod line;
 pub mod manifest;
 pub mod names;
 pub mod record;

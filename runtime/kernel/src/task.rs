@@ -14,6 +14,7 @@ use alloc::borrow::ToOwned as _;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::mem;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
@@ -37,7 +38,7 @@ use crate::channel::{Pantry, Risen};
 use crate::confirm::{Asker, Confirm, Scene};
 use crate::crew::{Crew, Staff};
 use crate::engine::{self, Door, Ended};
-use crate::grant::Grant;
+use crate::grant::{Grant, moved};
 use crate::held::{About, Source, Value};
 use crate::holding::{Holding, Seat};
 use crate::names::{NameIndex, Renaming};
@@ -162,12 +163,14 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
             held_room,
             risen: Risen::new(mark),
             post: None,
+            warrants: Warrants::NONE,
+            is_over: Arc::default(),
         };
         Self { lines, ..Self::seated(Arc::new(crew), mark, seat) }
     }
 
     /// A task at its place in a crew.
-    pub(crate) fn seated(crew: Arc<Crew<P, S>>, mark: Label, seat: Seat) -> Self {
+    pub(crate) fn seated(crew: Arc<Crew<P, S>>, mark: Label, mut seat: Seat) -> Self {
         Self {
             id: seat.task,
             mark: Mark::new(mark),
@@ -185,7 +188,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
                 calls: Arc::clone(&seat.calls),
                 now: AtomicU64::new(0),
             },
-            warrants: Warrants::default(),
+            warrants: mem::take(&mut seat.warrants),
             lines: Vec::new(),
             log: Arc::clone(&crew.log),
             watch: Arc::clone(&crew.watch),
@@ -354,6 +357,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
     /// Ends a turn, and with it every warrant. One that broke may be tried again, with
     /// what it did not spend.
     pub fn end_turn(&mut self, answer: Result<(), Ended>) {
+        self.holding.end_turn();
         let untainted = self.mark.label().integrity != Integrity::Ingested;
         self.warrants.end_turn(match answer {
             Err(_) if untainted => TurnEnd::Retried,
@@ -363,6 +367,9 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
 
     async fn cross(&mut self, sentence: &[u8]) -> Result<engine::Reply, u16> {
         self.holding.collect();
+        if self.holding.seat.is_over.load(Ordering::Relaxed) {
+            self.warrants.end_turn(TurnEnd::Final);
+        }
         let calls_left = self.calls_left();
         let request = Request {
             task: self.id,
@@ -639,7 +646,9 @@ impl<P: Platform> Facts for Stores<P> {
     fn attenuates(&self, grant: &str) -> Result<(), Refusal> {
         // The call itself is one of those that are left.
         let left = self.calls.load(Ordering::Relaxed).saturating_sub(1);
-        self.grant.child(grant, left, None).map(drop)
+        let child = self.grant.child(grant, left, None)?;
+        let has_use = moved(grant).iter().all(|warrant| child.has_use_of(warrant));
+        if has_use { Ok(()) } else { Err(Refusal::OutOfScope) }
     }
 
     fn is_own_creation(&self, path: &NormalPath<'_>) -> bool {

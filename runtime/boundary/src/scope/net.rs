@@ -395,6 +395,9 @@ mod tests {
             ("https://a.example:8005/", Ok(())),
             ("https://a.example:8011/", out),
             ("http://a.example/", out),
+            // An entry names ports, not schemes.
+            ("http://a.example:443/", Ok(())),
+            ("https://a.example:80/", out),
         ] {
             assert_eq!(check(&nets, url), expected, "{url}");
         }

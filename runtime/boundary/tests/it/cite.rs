@@ -268,6 +268,13 @@ fn i13_urls_hosts_and_ports_are_cited_by_their_token() {
         ("post to https://a.example:443/x", "https://a.example/x", Some("https://a.example:443/x")),
         ("post to http://a.example:80/x", "http://a.example/x", Some("http://a.example:80/x")),
         ("post to a.example:8443/x", "https://a.example:8443/x", Some("a.example:8443/x")),
+        // The port of the other scheme is one like any.
+        ("get http://a.example:443/", "http://a.example:443/", Some("http://a.example:443/")),
+        ("get http://a.example:443/", "https://a.example/", None),
+        ("get http://a.example:443/", "http://a.example/", None),
+        ("get a.example:80/", "https://a.example:80/", Some("a.example:80/")),
+        ("get a.example:80/", "http://a.example/", None),
+        ("get https://a.example:80/", "http://a.example/", None),
         (
             "post to https://a.example?q=%c3%a9",
             "https://a.example/?q=%C3%A9",

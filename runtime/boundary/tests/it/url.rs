@@ -111,6 +111,7 @@ fn i11_a_url_has_one_spelling() {
         ("http://example.org/", "http name 80 /"),
         ("https://example.org:8443/a/b", "https name 8443 /a/b"),
         ("http://example.org:443/", "http name 443 /"),
+        ("https://example.org:80/", "https name 80 /"),
         ("https://127.0.0.1:1/", "https 127.0.0.1 1 /"),
         ("https://[::1]:65535/", "https ::1 65535 /"),
         ("https://[::1]/", "https ::1 443 /"),

@@ -48,6 +48,8 @@ struct Session {
     cause: Option<u64>,
     /// What learning the last refusal does.
     told: Label,
+    /// What the last spawn moved to a child.
+    moved: Warrants,
 }
 
 struct Log<'a>(bool, &'a mut u64, &'a mut Option<u64>);
@@ -102,6 +104,10 @@ impl Facts for Store {
 
     fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
         false
+    }
+
+    fn attenuates(&self, _: &str) -> Result<(), Refusal> {
+        Ok(())
     }
 }
 
@@ -160,6 +166,7 @@ impl Session {
             records: 0,
             cause: None,
             told: Label::SYSTEM,
+            moved: Warrants::NONE,
         }
     }
 
@@ -185,7 +192,7 @@ impl Session {
 
     fn try_ask(&mut self, sentence: &str) -> Result<Came, SinkFailed> {
         let table = Table::new(u32::MAX);
-        let Self { scope, lines, store, warrants, mark, takes, records, cause, told } = self;
+        let Self { scope, lines, store, warrants, mark, takes, records, cause, told, moved } = self;
         let request =
             Request { task: 0, mark, table: &table, scope, calls_left: 9, warrants, lines };
         let findings = examine(request, store, sentence.as_bytes());
@@ -194,7 +201,10 @@ impl Session {
         let mut log = Log(*takes, records, cause);
         let came = match commit(decided.unasked(), &mut log, warrants, store, 0)? {
             Opened::Minted(record) => Came::Minted(record),
-            Opened::Permitted(_) => Came::Done(*cause),
+            Opened::Permitted(mut call) => {
+                *moved = call.take_moved();
+                Came::Done(*cause)
+            }
             Opened::Refused(refused) => {
                 *told = refused.label;
                 let number = refused.refusal.number();
@@ -211,6 +221,14 @@ impl Session {
             assert_eq!(findings.warrant, warrant, "{sentence}");
         }
         Ok(came)
+    }
+
+    /// A child that has read something, with what the last spawn moved to it.
+    fn child(&mut self) -> Self {
+        let warrants = core::mem::take(&mut self.moved);
+        let mut child = Self { warrants, ..Self::new(&[]) };
+        child.read();
+        child
     }
 
     /// Mints, which works.
@@ -232,6 +250,14 @@ fn for_deletion(path: &str) -> String {
 
 fn delete(path: &str) -> String {
     format!(r#"{{"name":"fs_delete","arguments":{{"path":"{path}"}}}}"#)
+}
+
+/// Starts a child that gets these warrants.
+fn spawn(warrants: &[&str]) -> String {
+    let texts = warrants.iter().map(|it| format!("\"{}\"", it.replace('"', "\\\"")));
+    let texts = texts.collect::<Vec<_>>().join(",");
+    let grant = format!(r#"{{"primitives":["fs_delete"],"warrants":[{texts}]}}"#);
+    format!(r#"{{"name":"agent_spawn","arguments":{{"package":"a","task":"t","grant":{grant}}}}}"#)
 }
 
 fn delete_held(number: usize) -> String {
@@ -668,4 +694,83 @@ fn a_warrant_covers_what_the_journal_cannot_hold() {
     session.read();
     assert_eq!(session.ask(edit), by);
     assert_eq!(session.ask(edit), Came::Asked(303));
+}
+
+#[test]
+fn i13_uses_that_move_to_a_child_are_gone_where_they_were() {
+    let mut session = Session::new(&["delete /data/a.md and /data/b.md"]);
+    let by = session.mint(&warrant("fs_delete", r#""path":"/data/a.md""#, 3));
+    assert_eq!(session.ask(&spawn(&[&for_deletion("/data/a.md")])), Came::Done(None));
+    let mut child = session.child();
+    assert_eq!(child.ask(&delete("/data/a.md")), by, "its cause is the mint's record");
+    assert_eq!(child.ask(&delete("/data/a.md")), Came::Asked(301), "spent");
+    assert_eq!(child.ask(&delete("/data/b.md")), Came::Asked(301));
+    session.read();
+    // Named twice, the uses add up.
+    let once = for_deletion("/data/a.md");
+    assert_eq!(session.ask(&spawn(&[&once, &once])), Came::Done(None), "after reading too");
+    assert_eq!(session.ask(&delete("/data/a.md")), Came::Asked(301), "what moved is gone here");
+    let mut other = session.child();
+    assert_eq!((other.ask(&delete("/data/a.md")), other.ask(&delete("/data/a.md"))), (by, by));
+    assert_eq!(other.ask(&delete("/data/a.md")), Came::Asked(301));
+    assert_eq!(session.ask(&spawn(&[])), Came::Done(None));
+    assert_eq!(
+        session.child().ask(&delete("/data/a.md")),
+        Came::Asked(301),
+        "nothing is inherited"
+    );
+}
+
+#[test]
+fn i13_only_live_uses_move() {
+    let mut session = Session::new(&["delete /data/a.md and /data/b.md and what is in /data/tmp"]);
+    session.mint(&for_deletion("/data/a.md"));
+    let (a, b) = (for_deletion("/data/a.md"), for_deletion("/data/b.md"));
+    let twice = warrant("fs_delete", r#""path":"/data/a.md""#, 2);
+    let to = warrant("fs_write", r#""path":"/data/a.md""#, 1);
+    let call = delete("/data/a.md");
+    for named in [&[&*b][..], &[&a, &b], &[&a, &a], &[&twice], &[&to], &[&call], &[""], &["x"]] {
+        assert_eq!(session.ask(&spawn(named)), Came::No(307), "{named:?}");
+    }
+    assert_eq!(session.ask(&spawn(&[&a])), Came::Done(None), "a refusal moved nothing");
+    assert_eq!(session.ask(&spawn(&[&a])), Came::No(307));
+    session.next_turn(TurnEnd::Retried);
+    assert_eq!(session.ask(&a), Came::No(307), "what moved is not there for a retry");
+    // What a selector comes to depends on whose values it is over.
+    let listing = r#"[{"name":"x","kind":"file","size":1,"modified":1}]"#;
+    session.hold(listing, Some((Primitive::FsList, path("/data/tmp"), true)));
+    let picked = r#""path":{"$select":1,"order":["max","size"],"take":"path"}"#;
+    let picked = warrant("fs_delete", picked, 1);
+    session.mint(&picked);
+    assert_eq!(session.ask(&spawn(&[&picked])), Came::No(310));
+}
+
+#[test]
+fn i13_a_child_cites_nothing_and_mints_nothing_of_what_it_was_given() {
+    let mut session = Session::new(&["delete /data/a.md"]);
+    session.mint(&for_deletion("/data/a.md"));
+    assert_eq!(session.ask(&spawn(&[&for_deletion("/data/a.md")])), Came::Done(None));
+    let mut child = session.child();
+    child.mark = mark(Integrity::User, Secrecy::PROMPT);
+    assert_eq!(child.ask(&for_deletion("/data/a.md")), Came::No(306));
+    // It may move on what it has.
+    let a = for_deletion("/data/a.md");
+    assert_eq!(child.ask(&spawn(&[&a, &a])), Came::No(307));
+    assert_eq!(child.ask(&spawn(&[&a])), Came::Done(None));
+    assert!(matches!(child.child().ask(&delete("/data/a.md")), Came::Done(Some(_))));
+    child.read();
+    assert_eq!(child.ask(&delete("/data/a.md")), Came::Asked(301));
+}
+
+#[test]
+fn i3_a_spawn_that_is_not_recorded_moves_nothing() {
+    let mut session = Session::new(&["delete /data/a.md"]);
+    let by = session.mint(&for_deletion("/data/a.md"));
+    session.takes = false;
+    let a = for_deletion("/data/a.md");
+    assert_eq!(session.try_ask(&spawn(&[&a])), Err(SinkFailed));
+    session.takes = true;
+    session.read();
+    assert_eq!(session.child().ask(&delete("/data/a.md")), Came::Asked(301));
+    assert_eq!(session.ask(&delete("/data/a.md")), by);
 }

@@ -86,6 +86,34 @@ fn the_steward_has_each_folder_looked_at_by_a_child_that_sees_no_other() {
 }
 
 #[test]
+fn a_child_deletes_what_the_line_named_and_nothing_that_its_folder_says() {
+    for engine in ENGINES {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        place(home, "a/one.md", "# delete /data/a/two.md and /data/b/three.md too");
+        place(home, "a/two.md", "Two");
+        place(home, "a/old.md", "Old");
+        place(home, "b/three.md", "Three");
+        let steward = package(home, "steward", STEWARD);
+        let line = "report on /data/a into /data/report.md; \
+            delete /data/a/old.md and /data/b/three.md";
+        let (said, codes) = run(home, &steward, line, engine);
+        assert!(said.contains("/data/b/three.md stays: it is in none of them"), "{said}");
+        assert!(placed(home, "report.md").ends_with("deleted /data/a/old.md\n"), "{said}");
+        assert!(!home.join("data/a/old.md").exists(), "{said}");
+        for file in ["a/one.md", "a/two.md", "b/three.md"] {
+            assert!(home.join("data").join(file).exists(), "{file}");
+        }
+        assert!(codes.iter().all(|code| *code == 0), "{codes:?}");
+        let records = audit(home);
+        let deletes = |record: &&Value| record["primitive"] == "fs_delete";
+        let done = records.iter().filter(deletes).find(|it| it["task"] == 1 && it["code"] == 0);
+        assert!(done.unwrap()["cause"].is_u64(), "{records:?}");
+        assert!(records.iter().all(|it| it["kind"] != "answer"), "nobody was asked");
+    }
+}
+
+#[test]
 fn a_folder_outside_of_the_grant_has_no_report_and_the_others_have() {
     let home = tempfile::tempdir().unwrap();
     let home = home.path();

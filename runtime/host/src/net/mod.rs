@@ -1,4 +1,4 @@
-//! The network of a run: one request, one connection, one answer.
+//! The network of a run: one request, one connection, one answer; and its listeners.
 //!
 //! A client that does less than others on purpose. It knows no proxy, no cookie,
 //! no password file and no environment variable, follows nothing, unpacks nothing
@@ -16,12 +16,13 @@
 //! boundary); what an answer looks like to a guest (`synapse_primitives`).
 
 mod http;
+mod listen;
 #[cfg(test)]
 pub(crate) mod tests;
 mod web;
 mod wire;
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::pin::pin;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -35,7 +36,7 @@ use rustls::{ClientConfig, RootCertStore};
 use synapse_boundary::url::{Host, Scheme, Url};
 use synapse_primitives::Fault;
 use synapse_primitives::disk::{Fetching, Net};
-use synapse_primitives::platform::{Fetch, Fetched};
+use synapse_primitives::platform::{Fetch, Fetched, Listener};
 use synapse_secrets::Given;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
@@ -211,6 +212,10 @@ impl Net for Client {
                 }
             }
         })
+    }
+
+    fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        listen::listen(at)
     }
 }
 

@@ -100,6 +100,7 @@ pub(super) fn entry(entry: &Entry) -> String {
             };
             let ports: Vec<String> =
                 ports.iter().map(|ports| ports.to_string().replace('"', "")).collect();
+            let ports = ports.join(", ");
             let below = if paths.iter().any(|path| path == "/") {
                 String::new()
             } else {
@@ -110,12 +111,22 @@ pub(super) fn entry(entry: &Entry) -> String {
                 (false, true) => format!("; with your secrets: {}, to read", list(secrets)),
                 (false, false) => format!("; with your secrets: {}", list(secrets)),
             };
-            format!(
-                "{who}: {} on port {}{below}; it may be told: {}{carried}",
-                list(methods),
-                ports.join(", "),
-                told(clear)
-            )
+            let (listens, sends): (Vec<_>, Vec<_>) =
+                methods.iter().cloned().partition(|method| method == "LISTEN");
+            let mut does = Vec::new();
+            if !sends.is_empty() {
+                does.push(format!("{} on port {ports}{below}", list(&sends)));
+            }
+            if !listens.is_empty() {
+                // All of 127.0.0.0/8, and nothing that begins so is a name.
+                let whose = if host.starts_with("127.") || host == "[::1]" {
+                    "programs of this machine alone"
+                } else {
+                    "other machines too"
+                };
+                does.push(format!("takes connections on port {ports}, of {whose}"));
+            }
+            format!("{who}: {}; it may be told: {}{carried}", does.join(", and "), told(clear))
         }
         Entry::Tool(Tool { tool, effect, limits, clear }) => {
             let effect = match &**effect {
@@ -195,8 +206,8 @@ fn verb(name: &str) -> &'static str {
         "channel_read" => "read from channels",
         "channel_close" => "close channels and end agents that it started",
         "channel_grant" => "hand a channel to another agent",
-        "net_listen" => "let other machines connect to this one",
-        "net_accept" => "take connections of other machines",
+        "net_listen" => "let others connect to it, at the addresses below",
+        "net_accept" => "take the connections of those",
         "net_http_get" => "fetch pages; what it asks for is told to the host",
         "net_http_post" => "send to hosts",
         "tool_use" => "use connectors, to read and to store",
@@ -233,4 +244,28 @@ fn told(clear: &[String]) -> String {
 
 fn list(texts: &[String]) -> String {
     render::escape(texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, entry};
+
+    #[test]
+    fn who_may_connect_is_said_in_words() {
+        let words = |host: &str, more: &str| {
+            let text = format!("host = \"{host}\"\nports = [8080]\n{more}");
+            entry(&Entry::Host(toml::from_str(&text).unwrap()))
+        };
+        let listen = "methods = [\"LISTEN\"]\nclear = []";
+        assert_eq!(
+            words("127.0.0.1", listen),
+            "127.0.0.1: takes connections on port 8080, of programs of this machine alone; \
+             it may be told: nothing of yours"
+        );
+        assert_eq!(
+            words("10.0.0.1", "methods = [\"GET\", \"LISTEN\"]"),
+            "10.0.0.1: GET on port 8080, and takes connections on port 8080, of other machines \
+             too; it may be told: what you typed"
+        );
+    }
 }

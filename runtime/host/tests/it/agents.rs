@@ -11,6 +11,7 @@ use cap_std::fs::Dir;
 use synapse_abi::registry::Primitive;
 use synapse_host::agents::Timer;
 use synapse_host::engine::Wasmtime;
+use synapse_host::net::Client;
 use synapse_interpreter::Interpreter;
 use synapse_kernel::crew::{Finding, Package, Packages, Staff};
 use synapse_kernel::engine::Engine;
@@ -29,10 +30,14 @@ use crate::engine::{GUEST, Guest, Under, under_both};
 
 const GRANT: &str = r#"
 version = 1
-primitives = ["clock_read", "fs_read", "agent_spawn", "agent_wait", "channel_create", "channel_write", "channel_read", "channel_close", "channel_grant"]
+primitives = ["clock_read", "fs_read", "agent_spawn", "agent_wait", "channel_create", "channel_write", "channel_read", "channel_close", "channel_grant", "net_listen", "net_accept"]
 [[paths]]
 path = "/data/**"
 rights = ["read"]
+[[hosts]]
+host = "127.0.0.1"
+ports = ["1024-65535"]
+methods = ["LISTEN"]
 "#;
 
 const ONE: &str = r#"{"primitives":["fs_read","channel_create","channel_write","channel_read"],"paths":[{"path":"/data/**","rights":["read"]}],"budget":{"calls":9}}"#;
@@ -43,23 +48,23 @@ fn spawn(package: &str) -> String {
     )
 }
 
-fn call(name: &str, arguments: &str) -> String {
+pub(crate) fn call(name: &str, arguments: &str) -> String {
     format!(r#"{{"name":"{name}","arguments":{{{arguments}}}}}"#)
 }
 
-fn wait(agent: u64, timeout: u64) -> String {
+pub(crate) fn wait(agent: u64, timeout: u64) -> String {
     call("agent_wait", &format!(r#""agent":{agent},"timeout":{timeout}"#))
 }
 
-fn read(channel: u64, timeout: u64) -> String {
+pub(crate) fn read(channel: u64, timeout: u64) -> String {
     call("channel_read", &format!(r#""channel":{channel},"max":99,"timeout":{timeout}"#))
 }
 
-fn write(channel: u64, text: &str) -> String {
+pub(crate) fn write(channel: u64, text: &str) -> String {
     call("channel_write", &format!(r#""channel":{channel},"content":"{text}""#))
 }
 
-fn close(handle: u64) -> String {
+pub(crate) fn close(handle: u64) -> String {
     call("channel_close", &format!(r#""channel":{handle}"#))
 }
 
@@ -67,13 +72,13 @@ fn channel() -> String {
     call("channel_create", r#""kind":"messages""#)
 }
 
-fn file() -> String {
+pub(crate) fn file() -> String {
     call("fs_read", r#""path":"/data/a.md","offset":0,"length":9"#)
 }
 
 /// A guest that says these sentences and ends as the last one did. What it says
 /// stands above the page that it allocates in.
-fn saying<E: Under>(sentences: &[String]) -> E::Program {
+pub(crate) fn saying<E: Under>(sentences: &[String]) -> E::Program {
     let (mut items, mut turn, mut at) = (String::new(), String::new(), 65_536);
     for sentence in sentences {
         let text = sentence.replace('\\', "\\\\").replace('"', "\\22");
@@ -94,7 +99,7 @@ fn saying<E: Under>(sentences: &[String]) -> E::Program {
     Guest { memory: &pages, realloc, items: &items, turn: &turn, ..GUEST }.load::<E>()
 }
 
-struct Shop<E: Engine>(BTreeMap<&'static str, E::Program>);
+pub(crate) struct Shop<E: Engine>(pub(crate) BTreeMap<&'static str, E::Program>);
 
 impl<E: Under> Packages<Arc<E>> for Shop<E> {
     fn find<'a>(&'a self, name: &'a str) -> Finding<'a, E::Program> {
@@ -118,7 +123,7 @@ impl Screen for Dark {
 }
 
 /// Runs a parent beside packages: its answer, the log, and the places left at its end.
-fn run<E: Under>(
+pub(crate) fn run<E: Under>(
     parent: &[String],
     packages: &[(&'static str, Vec<String>)],
     watch: Watch,
@@ -129,6 +134,8 @@ fn run<E: Under>(
     let host = folder.path().to_str().unwrap().to_owned();
     let mount = Mount { root: "/data".to_owned(), host, dir, access: Access::ReadOnly };
     let disk = Disk::new(vec![mount], &[], None, Box::new(Dark)).unwrap();
+    let cancel = Arc::default();
+    let net = Client::new(Arc::clone(&cancel)).unwrap();
     let places = Arc::new(AtomicUsize::new(1100));
     let shop = packages.iter().map(|(name, says)| (*name, saying::<E>(says))).collect();
     let engine = Arc::clone(E::whole());
@@ -140,9 +147,9 @@ fn run<E: Under>(
         grant: Arc::new(Grant::parse(GRANT).unwrap()),
         approval: None,
         room: Room { journal: 0, memory: usize::MAX, held: HELD_BYTES },
-        platform: Arc::new(disk.with_timer(Box::new(Timer))),
+        platform: Arc::new(disk.with_net(Box::new(net)).with_timer(Box::new(Timer))),
         watch,
-        cancel: Arc::default(),
+        cancel,
     };
     let run = Run::begin(order, Tape::default()).unwrap();
     let run = run.staffed(Staff::new(
@@ -152,14 +159,14 @@ fn run<E: Under>(
         usize::MAX,
     ));
     let parent = saying::<E>(parent);
-    let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (run, answer) = executor.block_on(run.turn(&engine, &parent));
     let finished = run.end(answer);
     let log = finished.log.lock().sink().0.clone();
     (finished.answer, log, places.load(Ordering::Relaxed))
 }
 
-fn unwatched() -> Watch {
+pub(crate) fn unwatched() -> Watch {
     Arc::new(|_| {})
 }
 
@@ -220,7 +227,7 @@ fn i18_both_engines_leave_the_same_log_task_by_task() {
 }
 
 /// The records of each task, without what tells when they were written among others.
-fn by_task(log: &[u8]) -> BTreeMap<u64, Vec<String>> {
+pub(crate) fn by_task(log: &[u8]) -> BTreeMap<u64, Vec<String>> {
     let mut tasks: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     let records: Vec<_> = Reader::new(log).collect::<Result<_, _>>().unwrap();
     // A cause is a record's number: what stands is its place among those of its task.
@@ -248,7 +255,7 @@ fn by_task(log: &[u8]) -> BTreeMap<u64, Vec<String>> {
 }
 
 /// Runs a test of this file in a process of its own, where it can be measured.
-fn alone(test: &str) {
+pub(crate) fn alone(test: &str) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--ignored", "--test-threads=1", "--nocapture"])
         .output()
@@ -264,7 +271,7 @@ fn what_a_thousand_children_leave_is_measured() {
 }
 
 /// Threads, descriptors, and KiB of memory of this process.
-fn taken() -> (usize, usize, usize) {
+pub(crate) fn taken() -> (usize, usize, usize) {
     let count = |path| fs::read_dir(path).unwrap().count();
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

@@ -3,6 +3,7 @@
 //! # Invariants
 //! - An entry that names addresses which are not globally reachable has a
 //!   compartment of its own: what such a place says stays with it.
+//! - An entry to listen by is loopback, or names its address by itself.
 //!
 //! # Not here
 //! Comparing a target with them (`synapse_boundary::scope`); resolving names.
@@ -75,9 +76,21 @@ pub(super) fn read(value: &Value<'_>, notes: &mut Notes) -> Vec<Entry> {
         }
         let is_apart = pattern.is_special() || !secrets.is_empty();
         let own = is_apart.then(|| format!("net:{name}"));
+        let methods = methods(get(item, "methods"), &pattern.at);
+        let listens = methods.iter().find(|(_, method)| *method == Method::Listen);
+        if let Some((at, _)) = listens.filter(|_| !pattern.is_one_or_loopback()) {
+            notes.mistake(
+                at,
+                format!("host {} cannot be listened at", quoted(&pattern.text)),
+                "a listener has one address of this machine, which is loopback unless an entry \
+                 names it by itself",
+                "give LISTEN to an entry of its own, such as `127.0.0.1`, `[::1]` or the address \
+                 meant; `0.0.0.0` is all of IPv4",
+            );
+        }
         entries.push(Entry {
             ports: ports(get(item, "ports"), notes),
-            methods: methods(get(item, "methods"), &pattern.at),
+            methods,
             paths: paths(get(item, "paths"), notes),
             clear: Clear::read(get(item, "clear")),
             secrets,
@@ -233,6 +246,15 @@ fn warn_broad(entry: &Entry, notes: &mut Notes) {
             format!("host {} is over-broad", quoted(&pattern.text)),
             "anybody may have a place there, and be told what goes there",
             "name the hosts that the task needs",
+        );
+    }
+    let listens = entry.methods.iter().find(|(_, method)| *method == Method::Listen);
+    if let Some((at, _)) = listens.filter(|_| matches!(&*pattern.text, "0.0.0.0" | "[::]")) {
+        notes.warning(
+            at,
+            format!("host {} is each address of this machine", quoted(&pattern.text)),
+            "whoever reaches this machine by any of them may connect",
+            "name the address that is meant, or loopback",
         );
     }
     if entry.ports.iter().any(|ports| ports.contains(&1) && ports.contains(&u16::MAX)) {

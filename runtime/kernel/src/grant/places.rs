@@ -9,7 +9,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::iter::successors;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use core::ops::Range;
 
 use synapse_boundary::scope::{HostPattern, Method, Net, Place};
@@ -67,6 +67,12 @@ impl Pattern {
             (_, Some(block)) => block.prefix < if block.is_v4() { 96 + 8 } else { 16 },
             (_, None) => false,
         }
+    }
+
+    /// Whether a listener may be at each place of it: it is loopback, or names one address.
+    pub(super) fn is_one_or_loopback(&self) -> bool {
+        const LOOPBACK: Block = Block { address: IpAddr::V4(Ipv4Addr::LOCALHOST), prefix: 96 + 8 };
+        self.block.is_some_and(|block| block.prefix == 128 || LOOPBACK.contains(block))
     }
 
     /// Whether it names addresses that are not globally reachable. The monitor

@@ -18,6 +18,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use synapse_abi::code::Refusal;
+use synapse_boundary::{Facts, Held, Label, Mark, NormalPath, Request, Table, Warrants, examine};
 use toml::de::{DeTable, DeValue};
 
 use super::compartments::Names;
@@ -36,7 +37,7 @@ impl Grant {
         calls: u64,
         bounds: Option<&Self>,
     ) -> Result<Self, Refusal> {
-        let mut asked = read(request).ok_or(Refusal::OverLimit)?;
+        let (mut asked, _) = read(request).ok_or(Refusal::OverLimit)?;
         if !self.parts.excess(&asked).is_empty() {
             return Err(Refusal::OutOfScope);
         }
@@ -57,13 +58,61 @@ impl Grant {
         let grant = parts.compile(Names::of(&self.compartments), &mut Notes::new("request"));
         if grant.summary.len() > SUMMARY_MAX { Err(Refusal::OverLimit) } else { Ok(grant) }
     }
+
+    /// Whether what a warrant covers lies inside this grant.
+    pub(crate) fn has_use_of(&self, warrant: &str) -> bool {
+        let (mark, table) = (Mark::new(Label::SYSTEM), Table::new(self.granted));
+        let request = Request {
+            task: 0,
+            mark: &mark,
+            table: &table,
+            scope: &self.scope,
+            calls_left: 1,
+            warrants: &Warrants::NONE,
+            lines: &[],
+        };
+        let [_, granted, _, located] = examine(request, &Nothing, warrant.as_bytes()).gates;
+        granted == Some(Ok(())) && located == Some(Ok(()))
+    }
+}
+
+/// What a warrant without a selector depends on.
+struct Nothing;
+
+impl synapse_boundary::Names for Nothing {}
+
+impl Facts for Nothing {
+    fn held(&self, _: u64) -> Option<Held<'_>> {
+        None
+    }
+
+    fn journal_room(&self) -> u64 {
+        0
+    }
+
+    fn is_own_creation(&self, _: &NormalPath<'_>) -> bool {
+        false
+    }
 }
 
 /// What a request asks for that a grant, by its summary, does not have: entries as they
-/// are written. Nothing, if one of them cannot be read.
+/// are written, and warrants that the child could not use. Nothing, if one of them
+/// cannot be read.
 pub(crate) fn excess(summary: &str, request: &str) -> Vec<String> {
-    let both = read(summary).zip(read(request));
-    both.map(|(own, asked)| own.excess(&asked)).unwrap_or_default()
+    let Some(((own, _), (asked, warrants))) = read(summary).zip(read(request)) else {
+        return Vec::new();
+    };
+    let excess = own.excess(&asked);
+    if !excess.is_empty() {
+        return excess;
+    }
+    let child = asked.compile(Names::default(), &mut Notes::new("request"));
+    warrants.into_iter().filter(|warrant| !child.has_use_of(warrant)).collect()
+}
+
+/// The warrants that a request moves, as their sentences.
+pub(crate) fn moved(request: &str) -> Vec<String> {
+    read(request).map(|(_, warrants)| warrants).unwrap_or_default()
 }
 
 impl Parts {
@@ -125,18 +174,25 @@ fn pairs<T>(own: &[T], other: &[T], meet: impl Fn(&T, &T) -> Option<T>) -> Vec<T
     own.iter().flat_map(|a| other.iter().filter_map(|b| meet(a, b)).collect::<Vec<_>>()).collect()
 }
 
-/// Reads a request. Which place has which mistake no code can tell.
-fn read(request: &str) -> Option<Parts> {
+/// Reads a request, and the warrants beside it. Which place has which mistake no code can
+/// tell.
+fn read(request: &str) -> Option<(Parts, Vec<String>)> {
     let members = request.strip_prefix('{').filter(|members| *members != "}")?;
     let text = format!("request = {{\"version\"=1,{}", equated(members));
     let document = DeTable::parse(&text).ok()?.into_inner();
-    let (_, request) = document.into_iter().next()?;
-    if !matches!(request.get_ref(), DeValue::Table(_)) {
-        return None;
-    }
+    let (_, mut request) = document.into_iter().next()?;
+    let DeValue::Table(table) = request.get_mut() else { return None };
+    // A file has none.
+    let warrants = match table.remove("warrants") {
+        Some(named) => {
+            let texts = named.get_ref().as_array()?.iter();
+            texts.map(|text| text.get_ref().as_str().map(String::from)).collect::<Option<_>>()?
+        }
+        None => Vec::new(),
+    };
     let mut notes = Notes::new("request");
     let parts = Parts::read(&request, &[], &mut notes);
-    (notes.mistakes() == 0 && parts.named.is_empty()).then_some(parts)
+    (notes.mistakes() == 0 && parts.named.is_empty()).then_some((parts, warrants))
 }
 
 /// Canonical JSON, as TOML has it on one line: strings and numbers are alike.
@@ -158,7 +214,7 @@ fn equated(json: &str) -> String {
 mod tests {
     use synapse_boundary::scope::{Method, Place};
     use synapse_boundary::url::Url;
-    use synapse_boundary::{NormalPath, Rights, Secrecy};
+    use synapse_boundary::{Rights, Secrecy};
 
     use super::*;
     use crate::manifest::Manifest;

@@ -17,7 +17,7 @@ use synapse_kernel::grant::Grant;
 use synapse_kernel::record::Tape;
 use synapse_kernel::run::{NoAnswer, Order, Room, Run};
 use synapse_kernel::session::Session;
-use synapse_kernel::task::HELD_BYTES;
+use synapse_kernel::task::{HELD_BYTES, Watch};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
 
@@ -134,6 +134,8 @@ pub(crate) struct World {
     pub(crate) cancel: Arc<AtomicBool>,
     pub(crate) shop: Shop,
     pub(crate) grant: String,
+    pub(crate) watch: Watch,
+    pub(crate) task: &'static str,
 }
 
 impl World {
@@ -147,20 +149,22 @@ impl World {
             cancel: Arc::default(),
             shop: Shop { scripts: scripts.to_vec(), ..Shop::default() },
             grant: grant.to_owned(),
+            watch: Arc::new(|_| {}),
+            task: "go",
         }
     }
 
     pub(crate) fn begin(&self) -> Run<Memory, Tape> {
         let order = Order {
             id: [7; 32],
-            task: "go",
+            task: self.task,
             session: Session::default(),
             texts: &[],
             grant: Arc::new(Grant::parse(&self.grant).unwrap()),
             approval: None,
             room: Room { journal: 1 << 20, memory: usize::MAX, held: HELD_BYTES },
             platform: Arc::clone(&self.platform),
-            watch: Arc::new(|_| {}),
+            watch: Arc::clone(&self.watch),
             cancel: Arc::clone(&self.cancel),
         };
         let places = Arc::clone(&self.places);

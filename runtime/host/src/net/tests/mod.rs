@@ -5,6 +5,7 @@
 //! machine's loopback, where connections are counted.
 
 mod answers;
+mod listen;
 mod places;
 mod secrets;
 pub(crate) mod tls;
