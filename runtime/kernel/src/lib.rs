@@ -18,6 +18,7 @@ pub mod held;
 mod holding;
 pub mod manifest;
 pub mod names;
+pub mod package;
 pub mod record;
 pub mod render;
 pub mod replay;

@@ -52,7 +52,7 @@ fn host(entry: &hosts::Entry) -> String {
     )
 }
 
-fn port(range: &RangeInclusive<u16>) -> String {
+pub(super) fn port(range: &RangeInclusive<u16>) -> String {
     let (first, last) = (range.start(), range.end());
     if first == last { format!("{first}") } else { format!("\"{first}-{last}\"") }
 }
