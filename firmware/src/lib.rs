@@ -44,6 +44,7 @@ mod packages;
 mod past;
 #[expect(unsafe_code, reason = "in and out are instructions of the machine")]
 mod port;
+#[cfg(feature = "replay")]
 mod replay;
 mod serial;
 mod shell;

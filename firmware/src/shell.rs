@@ -18,7 +18,7 @@ use crate::console::{self, Console, Typed};
 use crate::desk::Tended;
 use crate::exit::{Exit, exit};
 use crate::memory::heap;
-use crate::{bench, cpu, install, past, println, replay, serial};
+use crate::{bench, cpu, install, past, println, serial};
 
 /// The console's reader.
 pub(crate) struct Shell {
@@ -93,7 +93,8 @@ impl Shell {
             "why" => past::why(&self.shelf, rest),
             "audit" => past::audit(&self.shelf, rest),
             "undo" => self.undo(rest),
-            "replay" => replay::run(self.agents.bundle(), self.agents.budget(), rest),
+            #[cfg(feature = "replay")]
+            "replay" => crate::replay::run(self.agents.bundle(), self.agents.budget(), rest),
             "bench" | "/bench" => {
                 let agent = if rest == "synapse" { "" } else { rest };
                 bench::run(self.agents.bundle(), self.agents.budget(), agent)
@@ -264,7 +265,6 @@ why N [RUN]               record N of the last run or this one, and what came of
 audit show|verify [RUN]   a run's records; whether they are as they were written
 undo [RUN]                puts back what a run changed, after it asked
 forget                    drops what is kept of runs that have ended
-replay [N]                the bundle's runs in a world that stands still
 bench [AGENT]             ticks of a call
 free                      memory
 poweroff                  ends the machine

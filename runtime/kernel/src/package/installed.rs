@@ -21,8 +21,10 @@ use super::trust::Vouched;
 use super::{Digest, Package, PackageError, oci};
 use crate::grant::shape::{get, integer, text};
 use crate::grant::{Authority, Entry, quoted};
+use crate::record::tag;
 use crate::render;
 use crate::run::Approval;
+use crate::verify::Reader;
 
 /// The version of the lock file.
 const VERSION: i64 = 1;
@@ -58,6 +60,23 @@ struct Lock {
 #[must_use]
 pub fn file_of(lock: &[u8]) -> Option<Digest> {
     oci::read(lock, |lock| Digest::parse(text(get(lock, "file")?)))
+}
+
+/// The approval that bounds a run, as the first record of its log names it.
+#[must_use]
+pub fn approval_of(log: &[u8]) -> Option<Approval> {
+    let start = Reader::new(log).next()?.ok()?;
+    oci::read(start.field(tag::TEXT)?, |about| {
+        let approval = get(about, "approval")?;
+        let word = |key| get(approval, key).map(|value| text(value).to_owned());
+        Some(Approval {
+            package: word("package")?,
+            version: word("version")?,
+            digest: word("digest")?,
+            grant: word("grant")?,
+            approved: u64::try_from(integer(get(approval, "approved")?)?).ok()?,
+        })
+    })
 }
 
 impl Lock {

@@ -9,7 +9,10 @@ use alloc::vec::Vec;
 
 use ed25519_dalek::{Signer as _, SigningKey};
 
-use super::{Digest, Key, Package, Signature, signed, tar};
+use super::{
+    Consent, Digest, Installed, Key, Package, Pin, Signature, Terminal, Vouched, ask, signed, tar,
+    vouched,
+};
 use crate::grant::Authority;
 
 const MANIFEST: &str = r#"manifest = 1
@@ -235,4 +238,85 @@ fn the_grants_in_this_repository_are_those_of_their_manifests() {
         let manifest = super::Manifest::parse(&manifest.replace("{name}", "lister")).unwrap();
         assert_eq!(manifest.request, Authority::read(grant).unwrap());
     }
+}
+
+fn installed(package: &Package) -> Installed {
+    let grant = package.manifest.request.clone();
+    let vouched = vouched(package, None, Pin::Keep).unwrap();
+    Installed::new(package.clone(), grant, vouched, "a \"file\"\u{7f}\n", 7)
+}
+
+#[test]
+fn i9_a_lock_file_is_for_one_file_and_for_no_more_than_it_asks_for() {
+    let mut own = package(MANIFEST);
+    own.signed_by(sign(&own.digest()));
+    let (new, bytes) = (installed(&own), own.write());
+    let lock = new.lock(&Digest::of(&bytes));
+    let read = Installed::read("reader", &lock, &bytes).unwrap();
+    assert_eq!((read.approval(), &read.source), (new.approval(), &new.source));
+    assert_eq!(read.lock(&Digest::of(&bytes)), lock);
+    let why = |name: &str, lock: &str, bytes: &[u8]| {
+        Installed::read(name, lock.as_bytes(), bytes).unwrap_err().to_string()
+    };
+    let lock = String::from_utf8(lock).unwrap();
+    let unsigned = package(MANIFEST).write();
+    assert!(why("other", &lock, &bytes).contains("another's"));
+    assert!(why("reader", &lock, &unsigned).contains("its bytes are others"));
+    let moved = lock.replace(&Digest::of(&bytes).digits(), &Digest::of(&unsigned).digits());
+    assert!(why("reader", &moved, &unsigned).contains("of another package"));
+    for (from, to, told) in [
+        ("[\\\"read\\\"]", "[\\\"read\\\", \\\"delete\\\"]", "more than the package asks for"),
+        ("\"version\": 1", "\"version\": 2", "does not know"),
+        ("\"approved\": 7", "\"approved\": null", "damaged"),
+    ] {
+        let other = lock.replace(from, to);
+        assert_ne!(other, lock, "{from}");
+        assert!(why("reader", &other, &bytes).contains(told), "{to}: {}", why("reader", &other, &bytes));
+    }
+    let less = new.without(&["fs_read"], 9).unwrap();
+    assert!(new.grant.covers(&less.grant) && !less.grant.covers(&new.grant));
+    let told = less.without(&["fs_read"], 9).unwrap_err().to_string();
+    assert!(told.contains("name one of /data/**"), "{told}");
+}
+
+/// Answers that wait, and what was shown.
+struct Script<'a>(Vec<&'a str>, String);
+
+impl Terminal for Script<'_> {
+    fn show(&mut self, text: &str) -> Result<(), String> {
+        self.1.push_str(text);
+        Ok(())
+    }
+
+    fn answer(&mut self, _: &str) -> Result<Option<String>, String> {
+        Ok((!self.0.is_empty()).then(|| self.0.remove(0).to_owned()))
+    }
+}
+
+#[test]
+fn i9_no_answer_agrees_before_the_last_line_was_shown() {
+    let package = package(MANIFEST);
+    let asked = |answers: &[&str]| {
+        let mut question = Consent::new(&package, None, Vouched::Nobody, &[]);
+        let mut script = Script(answers.to_vec(), String::new());
+        let agreed = ask(&mut question, (80, 12), &mut script).unwrap();
+        (agreed, script.0.len(), script.1, question)
+    };
+    let lines = asked(&[]).3.screen(80);
+    let pages = lines.len().div_ceil(10);
+    assert!(pages > 2, "{lines:?}");
+    let turned = vec![""; pages - 1];
+    for at in 0..pages - 1 {
+        let mut answers = turned.clone();
+        answers.insert(at, "agree");
+        let (agreed, left, shown, _) = asked(&answers);
+        assert!(!agreed && left == 0 && shown.contains("not before you have seen it all"), "{at}");
+    }
+    let (agreed, _, shown, _) = asked(&[turned.clone(), vec!["agree"]].concat());
+    assert!(agreed && lines.iter().all(|line| shown.contains(line)));
+    assert!(!asked(&["no"]).0 && !asked(&[turned.clone(), vec!["yes", "no"]].concat()).0);
+    let narrowed = [turned, vec!["narrow 2 /data/a read", "narrow 2 /else read", "agree"]].concat();
+    let (agreed, _, shown, question) = asked(&narrowed);
+    assert!(agreed && shown.contains("nothing is changed: that is not less"), "{shown}");
+    assert!(question.agreed().text().contains("path = \"/data/a\""));
 }
