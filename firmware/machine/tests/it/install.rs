@@ -158,7 +158,7 @@ fn the_same_answers_come_to_the_same_approval_which_bounds_and_outlives_the_mach
             machine.expect("not before you have seen it all", PATIENCE).unwrap();
             machine.expect(PAGE, PATIENCE).unwrap();
         }
-        machine.press(if page == pages { b"\ragree\r" } else { b"\r" }).unwrap();
+        machine.press(if page == pages { &b"\ragree\r"[..] } else { b"\r" }).unwrap();
     }
     machine.expect("\n> ", PATIENCE).unwrap();
     assert!(ask(&mut machine, "no").contains("reader 1.0.0 is not installed; nothing was changed"));
