@@ -14,6 +14,7 @@ use core::time::Duration;
 
 use synapse_interpreter::{Interpreter, Program, Time};
 use synapse_kernel::crew::{Finding, Package, Packages, Staff};
+use synapse_kernel::grant::Grant;
 use synapse_kernel::run::{Order, Room, Run};
 use synapse_kernel::session::Session;
 use synapse_kernel::{render, words};
@@ -26,7 +27,7 @@ use crate::desk::Desk;
 use crate::executor::{self, Job};
 use crate::exit::{Exit, exit};
 use crate::packages::Bundle;
-use crate::{clock, entropy, println, serial, weight};
+use crate::{clock, entropy, install, packages, println, serial, weight};
 
 /// All runs of this machine.
 pub(crate) struct Agents {
@@ -50,6 +51,8 @@ pub(crate) struct Agents {
 pub(crate) struct Started {
     /// Its number, from 1.
     pub(crate) number: u64,
+    /// What its agent is called.
+    name: String,
     cancel: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
 }
@@ -85,6 +88,14 @@ impl Agents {
     /// The numbers of the runs that are under way.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = u64> {
         self.runs.iter().map(|run| run.number)
+    }
+
+    /// Ends those that are under way of an agent of this name.
+    pub(crate) fn end(&self, name: &str) {
+        for run in self.runs.iter().filter(|run| run.name == name) {
+            println!("ending its run {}", run.number);
+            run.cancel();
+        }
     }
 
     /// What came with the machine.
@@ -126,14 +137,20 @@ impl Agents {
         })?;
         let engine = Interpreter::new(Time::Clock(clock::passed))
             .with_code_bytes(weight::bytes(self.budget.code));
-        let (program, grant) = self.bundle.load(name, &engine, &self.budget)?;
-        let engine = Arc::new(engine);
-        let (bundle, budget) = (Arc::clone(&self.bundle), self.budget);
-        let known = Known { bundle, engine: Arc::clone(&engine), budget };
+        let known = Known {
+            bundle: Arc::clone(&self.bundle),
+            shelf: Arc::clone(&self.shelf),
+            engine: Arc::new(engine),
+            budget: self.budget,
+        };
+        let engine = Arc::clone(&known.engine);
+        let Package { program, bounds, texts, approval } = known.ready(name)?;
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let places = Arc::clone(&self.places);
         let staff = Staff::new(Arc::clone(&engine), known, places, self.budget.memory);
         let number = self.shelf.begin(name);
-        let started = Started { number, cancel: Arc::default(), ended: Arc::default() };
+        let (cancel, ended) = (Arc::default(), Arc::default());
+        let started = Started { number, name: name.to_string(), cancel, ended };
         let seat = Arc::new(Seat {
             shelf: Arc::clone(&self.shelf),
             desk: Arc::clone(&self.desk),
@@ -145,9 +162,9 @@ impl Agents {
             id: entropy::name(number),
             task,
             session: Session::default(),
-            texts: &[],
-            grant,
-            approval: None,
+            texts: &texts,
+            grant: bounds.unwrap_or_default(),
+            approval,
             room: Room {
                 journal: self.shelf.rooms().files,
                 memory: self.budget.memory,
@@ -213,22 +230,41 @@ impl Drop for Place {
     }
 }
 
-/// What agents may start: what came along with the machine.
+/// What may be run: what is installed, and what came along with a grant.
 struct Known {
     bundle: Arc<Bundle>,
+    shelf: Arc<Shelf>,
     engine: Arc<Interpreter>,
     budget: Budget,
+}
+
+impl Known {
+    /// An agent made ready, bounded by what was agreed to or by what came along.
+    fn ready(&self, name: &str) -> Result<Package<Program>, String> {
+        if let Some(installed) = install::installed(&self.shelf, name)? {
+            let component = installed.package.component();
+            let program = packages::load(name, component, &self.engine, &self.budget)?;
+            let grant = Grant::parse(&installed.text).map_err(|why| why.to_string())?;
+            return Ok(Package {
+                program,
+                bounds: Some(Arc::new(grant)),
+                texts: installed.package.soul().map(ToString::to_string).into_iter().collect(),
+                approval: Some(installed.approval()),
+            });
+        }
+        let (program, grant) = self.bundle.load(name, &self.engine, &self.budget)?;
+        Ok(Package { program, bounds: Some(grant), texts: Vec::new(), approval: None })
+    }
 }
 
 impl Packages<Arc<Interpreter>> for Known {
     fn find<'a>(&'a self, name: &'a str) -> Finding<'a, Program> {
         Box::pin(async move {
-            if !self.bundle.agents().any(|agent| agent == name) {
+            let installed = self.shelf.package(name).map_err(|_| Fault::Io)?.is_some();
+            if !installed && !self.bundle.agents().any(|agent| agent == name) {
                 return Err(Fault::NotFound);
             }
-            let loaded = self.bundle.load(name, &self.engine, &self.budget);
-            let (program, bounds) = loaded.map_err(|_| Fault::Unsupported)?;
-            Ok(Package { program, bounds: Some(bounds), texts: Vec::new(), approval: None })
+            self.ready(name).map_err(|_| Fault::Unsupported)
         })
     }
 }

@@ -6,6 +6,7 @@
 //! # Not here
 //! The cost table of the host, side by side with others.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -18,18 +19,19 @@ use synapse_boundary::{
 use synapse_interpreter::{Interpreter, Time};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
-use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
-use synapse_kernel::replay::Replay;
+use synapse_kernel::record::Log;
+use synapse_kernel::run::{Order, Room, Run};
+use synapse_kernel::session::Session;
 use synapse_kernel::task::{Parts, Task};
-use synapse_primitives::memory::Memory;
-use synapse_primitives::mounts::Access;
+use synapse_store::{Rooms, Shelf, Tape, Volatile};
 
+use crate::board::Seat;
 use crate::budget::Budget;
 use crate::packages::Bundle;
 use crate::{cpu, executor, println, weight};
 
 /// Measures the gates, a whole crossing, and an agent of the bundle if one is
-/// named: its run in a world that stands still.
+/// named: its run on files of its own.
 pub(crate) fn run(bundle: &Bundle, budget: &Budget, agent: &str) -> Result<(), String> {
     let grant = Arc::new(Grant::parse(GRANT).map_err(|why| why.to_string())?);
     println!("bench decide {}", gates(&grant));
@@ -42,17 +44,49 @@ pub(crate) fn run(bundle: &Bundle, budget: &Budget, agent: &str) -> Result<(), S
     let start = cpu::ticks();
     let (program, grant) = bundle.load(agent, &engine, budget)?;
     println!("bench load {}", since(start));
+    let world = World::new(grant)?;
+    let order = Order {
+        id: [0; 32],
+        task: "",
+        session: Session::default(),
+        texts: &[],
+        grant: Arc::clone(&world.grant),
+        approval: None,
+        room: Room { journal: 0, memory: budget.memory, held: 0 },
+        platform: Arc::clone(&world.seat),
+        watch: Arc::new(|_| {}),
+        cancel: Arc::default(),
+    };
     let start = cpu::ticks();
-    let replay = Replay { number: 0, task: "", grant, files: &[] };
-    let replayed = executor::finish(replay.run(&engine, &program), || {});
+    let run = Run::begin(order, world.tape()).map_err(|_| FULL.to_string())?;
+    let (_, answer) = executor::finish(run.turn(&engine, &program), || {});
     let ticks = since(start);
-    match replayed.map(|replayed| replayed.answer) {
-        Some(Ok(_)) => {
-            println!("bench agent {ticks}");
-            Ok(())
-        }
-        Some(Err(why)) => Err(format!("{agent} ended without an answer: {why}")),
-        None => Err("the world could not be made".to_string()),
+    answer.map_err(|why| format!("{agent} ended without an answer: {why}"))?;
+    println!("bench agent {ticks}");
+    Ok(())
+}
+
+/// A place for one task, in memory: what it does is forgotten.
+struct World {
+    seat: Arc<Seat>,
+    grant: Arc<Grant>,
+}
+
+impl World {
+    fn new(grant: Arc<Grant>) -> Result<Self, String> {
+        let file = ("/data/a.md".to_string(), &[b'a'; 60][..]);
+        let rooms = Rooms { files: ROOM, logs: ROOM, whole: ROOM };
+        let (store, mounts) = (Box::new(Volatile::default()), ["/data".to_string()]);
+        let shelf =
+            Shelf::open(store, rooms, &mounts, &[file], 0).map_err(|why| why.to_string())?;
+        let shelf = Arc::new(shelf);
+        let (run, agent) = (shelf.begin("bench"), "bench".to_string());
+        let (desk, cancel) = (Arc::default(), Arc::default());
+        Ok(Self { seat: Arc::new(Seat { shelf, desk, run, agent, cancel }), grant })
+    }
+
+    fn tape(&self) -> Tape {
+        self.seat.shelf.tape(self.seat.run)
     }
 }
 
@@ -78,9 +112,8 @@ fn gates(grant: &Grant) -> u64 {
 
 /// Gates, record, effect and reply.
 fn crossing(grant: &Arc<Grant>) -> Result<u64, String> {
-    let world = Memory::new(&[("/data", Access::ReadWrite)]).map_err(|why| why.to_string())?;
-    world.place("/data/a.md", &[b'a'; 60]).map_err(|fault| fault.name().to_string())?;
-    let log = Log::begin(Nowhere, [0; 32]).map_err(|_| "the log takes nothing".to_string())?;
+    let world = World::new(Arc::clone(grant))?;
+    let log = Log::begin(world.tape(), [0; 32]).map_err(|_| FULL.to_string())?;
     let mut task = Task::new(Parts {
         run: [7; 32],
         id: 0,
@@ -89,7 +122,7 @@ fn crossing(grant: &Arc<Grant>) -> Result<u64, String> {
         grant: Arc::clone(grant),
         journal_room: 0,
         held_room: 0,
-        platform: Arc::new(world),
+        platform: Arc::clone(&world.seat),
         log: Arc::new(spin::Mutex::new(log)),
         watch: Arc::new(|_| {}),
         cancel: Arc::default(),
@@ -105,15 +138,6 @@ fn crossing(grant: &Arc<Grant>) -> Result<u64, String> {
 
 fn since(start: u64) -> u64 {
     cpu::ticks().saturating_sub(start)
-}
-
-/// A log that keeps nothing.
-struct Nowhere;
-
-impl Sink for Nowhere {
-    fn append(&mut self, _: &[u8], _: Durability) -> Result<(), SinkFailed> {
-        Ok(())
-    }
 }
 
 /// A task that holds nothing.
@@ -136,6 +160,9 @@ impl Facts for Nothing {
 }
 
 const TIMES: u64 = 1000;
+/// Bytes that what is measured may take for files, and for its log.
+const ROOM: u64 = 1 << 20;
+const FULL: &str = "the log takes nothing";
 const SENTENCE: &[u8] =
     br#"{"name":"fs_read","arguments":{"path":"/data/a.md","offset":0,"length":65536}}"#;
 const GRANT: &str = r#"version = 1

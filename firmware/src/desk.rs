@@ -250,7 +250,7 @@ impl Drop for Standing<'_> {
 const NO: &str = "no";
 /// Before an answer counts: nobody has read in that time, so what is typed in it was meant
 /// for something else.
-const LEAST: Duration = Duration::from_millis(500);
+pub(crate) const LEAST: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_mins(5);
 /// Of a screen that is not known.
 const ROWS: usize = 22;

@@ -34,6 +34,7 @@ mod executor;
 mod exit;
 mod fw_cfg;
 mod handover;
+mod install;
 #[expect(unsafe_code, reason = "the processor's own tables, and what it leaves on a stack")]
 mod interrupt;
 mod keyboard;
@@ -43,6 +44,7 @@ mod packages;
 mod past;
 #[expect(unsafe_code, reason = "in and out are instructions of the machine")]
 mod port;
+#[cfg(feature = "replay")]
 mod replay;
 mod serial;
 mod shell;

@@ -1,7 +1,7 @@
-//! What the bundle brought: agents with their grants, and files.
+//! What the bundle brought: agents with their grants, packages, and files.
 //!
 //! # Not here
-//! The format (`synapse_bundle`). What may become a guest (`admit`).
+//! The format (`synapse_bundle`). What may become a guest (`admit`). Installing (`install`).
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -58,35 +58,48 @@ impl Bundle {
         Some(str::from_utf8(bytes).map_err(|_| format!("{path} is not UTF-8; write it as a text")))
     }
 
-    /// An agent made ready, with what it may do.
+    /// The names of packages that can be installed, in the order of the bundle.
+    pub(crate) fn packages(&self) -> impl Iterator<Item = &'static str> {
+        self.below(PACKAGES)
+            .filter_map(|(path, _)| path.strip_suffix(FILE).filter(|name| !name.contains('/')))
+    }
+
+    /// The file of a package, if it can be read in so many bytes of memory.
+    pub(crate) fn package(&self, name: &str, room: usize) -> Result<&'static [u8], String> {
+        let file = self.file(&format!("{PACKAGES}{name}{FILE}")).ok_or_else(|| {
+            format!(
+                "no package is called `{}`; `list` names those that came along",
+                render::line(name, 40)
+            )
+        })?;
+        small(name, weight::of_package(file), room)?;
+        Ok(file)
+    }
+
+    /// An agent that came with its grant made ready.
     pub(crate) fn load(
         &self,
         name: &str,
         engine: &Interpreter,
         budget: &Budget,
     ) -> Result<(Program, Arc<Grant>), String> {
+        let (component, grant) = self.agent(name)?;
+        Ok((load(name, component, engine, budget)?, Arc::new(grant)))
+    }
+
+    /// Its component and its grant.
+    fn agent(&self, name: &str) -> Result<(&'static [u8], Grant), String> {
         let component = self.file(&format!("{PACKAGES}{name}/{name}.wasm")).ok_or_else(|| {
-            format!("no agent is called `{}`; `help` names those that came along", shown(name))
+            format!(
+                "no agent is called `{}`; `help` names those that came along",
+                render::line(name, 40)
+            )
         })?;
-        let weight = weight::of(component);
-        if weight > budget.code {
-            return Err(format!(
-                "{name} may take {} KiB when it is loaded, and this machine has room for {}; \
-                 give it more memory",
-                weight >> 10,
-                budget.code >> 10
-            ));
-        }
-        let admitted = admit(component).map_err(|why| format!("{name}: {why}"))?;
-        if let Err(why) = admitted.boards().firmware {
-            return Err(format!("{name}: {why}"));
-        }
         let path = format!("{PACKAGES}{name}/grant.toml");
         let text =
             self.text(&path).ok_or_else(|| format!("{path} is missing from the bundle"))??;
         let grant = Grant::parse(text).map_err(|why| format!("{path}: {why}"))?;
-        let program = engine.load(&admitted).map_err(|why| format!("{name}: {why}"))?;
-        Ok((program, Arc::new(grant)))
+        Ok((component, grant))
     }
 
     fn file(&self, path: &str) -> Option<&'static [u8]> {
@@ -94,8 +107,33 @@ impl Bundle {
     }
 }
 
-fn shown(name: &str) -> String {
-    render::line(name, 40)
+/// An agent's component made ready.
+pub(crate) fn load(
+    name: &str,
+    component: &[u8],
+    engine: &Interpreter,
+    budget: &Budget,
+) -> Result<Program, String> {
+    small(name, weight::of(component), budget.code)?;
+    let admitted = admit(component).map_err(|why| format!("{name}: {why}"))?;
+    if let Err(why) = admitted.boards().firmware {
+        return Err(format!("{name}: {why}"));
+    }
+    engine.load(&admitted).map_err(|why| format!("{name}: {why}"))
+}
+
+fn small(name: &str, weight: usize, room: usize) -> Result<(), String> {
+    if weight <= room {
+        return Ok(());
+    }
+    Err(format!(
+        "{} may take {} KiB when it is loaded, and this machine has room for {}; give it more \
+         memory",
+        render::line(name, 40),
+        weight >> 10,
+        room >> 10
+    ))
 }
 
 const PACKAGES: &str = "packages/";
+const FILE: &str = ".synapse";

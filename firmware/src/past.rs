@@ -8,6 +8,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use synapse_kernel::account::Account;
+use synapse_kernel::package::approval_of;
+use synapse_kernel::run::Approval;
 use synapse_kernel::verify::{Broken, Reader};
 use synapse_kernel::{render, words};
 use synapse_primitives::{Fault, hex};
@@ -37,6 +39,11 @@ pub(crate) fn why(shelf: &Shelf, words: &str) -> Result<(), String> {
     let account = Account::find(&log, wanted).map_err(|why| why.to_string())?;
     for line in account.lines() {
         println!("{line}");
+    }
+    if let Some(Approval { package, version, digest, grant, .. }) = approval_of(&log) {
+        let [package, version, digest, grant] =
+            [package, version, digest, grant].map(|text| render::line(text, 80));
+        println!("bound by {package} {version}, {digest}, by the grant {grant}");
     }
     Ok(())
 }

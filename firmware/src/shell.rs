@@ -18,7 +18,7 @@ use crate::console::{self, Console, Typed};
 use crate::desk::Tended;
 use crate::exit::{Exit, exit};
 use crate::memory::heap;
-use crate::{bench, cpu, past, println, replay, serial};
+use crate::{bench, cpu, install, past, println, serial};
 
 /// The console's reader.
 pub(crate) struct Shell {
@@ -78,6 +78,11 @@ impl Shell {
                 Ok(())
             }
             "run" => self.start(rest),
+            "install" => self.install(rest),
+            "list" => install::list(&self.shelf, self.agents.bundle()),
+            "show" => install::show(&self.shelf, rest),
+            "revoke" => install::revoke(&self.shelf, rest).map(|name| self.agents.end(name)),
+            "remove" => install::remove(&self.shelf, rest).map(|()| self.agents.end(rest)),
             "confirm" => self.confirm(rest),
             "ls" => self.list(rest),
             "cat" => self.show(rest),
@@ -88,7 +93,8 @@ impl Shell {
             "why" => past::why(&self.shelf, rest),
             "audit" => past::audit(&self.shelf, rest),
             "undo" => self.undo(rest),
-            "replay" => replay::run(self.agents.bundle(), self.agents.budget(), rest),
+            #[cfg(feature = "replay")]
+            "replay" => crate::replay::run(self.agents.bundle(), self.agents.budget(), rest),
             "bench" | "/bench" => {
                 let agent = if rest == "synapse" { "" } else { rest };
                 bench::run(self.agents.bundle(), self.agents.budget(), agent)
@@ -113,6 +119,17 @@ impl Shell {
         for agent in self.agents.bundle().agents() {
             println!("agent: {}", render::line(agent, 40));
         }
+    }
+
+    /// Asks whether a package may do what it wants to, and installs it.
+    fn install(&mut self, words: &str) -> Result<(), String> {
+        if self.agents.under_way().next().is_some() {
+            return Err("an agent is at work, and its lines would stand among the question's; \
+                        wait until it has ended"
+                .to_string());
+        }
+        let room = self.agents.budget().code;
+        install::install(&self.shelf, self.agents.bundle(), room, &mut self.console, words)
     }
 
     fn start(&mut self, words: &str) -> Result<(), String> {
@@ -237,6 +254,10 @@ fn failed(path: &str, name: &str) -> String {
 
 const HELP: &str = "\
 run AGENT TASK [&]        runs an agent on a task, behind the prompt with &
+install PACKAGE           asks what a package may do from now on, and keeps it; it is run by name
+list, show NAME           what is installed and what came along; what was agreed to
+revoke NAME PART..., remove NAME
+                          takes back a part of that, or all of it
 confirm ask|deny          whether a run asks for what only a human can allow; deny at first
 runs                      runs since the machine was started
 ls [PATH], cat PATH       files
@@ -244,7 +265,6 @@ why N [RUN]               record N of the last run or this one, and what came of
 audit show|verify [RUN]   a run's records; whether they are as they were written
 undo [RUN]                puts back what a run changed, after it asked
 forget                    drops what is kept of runs that have ended
-replay [N]                the bundle's runs in a world that stands still
 bench [AGENT]             ticks of a call
 free                      memory
 poweroff                  ends the machine

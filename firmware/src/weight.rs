@@ -8,6 +8,7 @@
 //! Whether the component is sound (`admit`): what cannot be read weighs nothing
 //! more, and is refused there.
 
+use synapse_kernel::package::tar;
 use wasmparser::{Parser, Payload};
 
 /// Bytes that an engine and a validator keep for an item, at most: entries in
@@ -15,6 +16,9 @@ use wasmparser::{Parser, Payload};
 const ITEM: usize = 400;
 /// Bytes that they keep for a byte.
 const BYTE: usize = 6;
+/// Bytes of the longest text that is read word for word, and what that takes for a byte.
+const MANIFEST: usize = 64 << 10;
+const WORD: usize = 100;
 
 /// Bytes that the component takes, at most.
 pub(crate) fn of(component: &[u8]) -> usize {
@@ -22,6 +26,18 @@ pub(crate) fn of(component: &[u8]) -> usize {
         Parser::new(0).parse_all(component).map_while(Result::ok).map(|payload| items(&payload));
     let items = items.fold(0, usize::saturating_add);
     items.saturating_mul(ITEM).saturating_add(component.len().saturating_mul(BYTE))
+}
+
+/// Bytes that reading a package takes, at most: what is its manifest's is not known before,
+/// so each text that is short enough to be one counts as it.
+pub(crate) fn of_package(file: &[u8]) -> usize {
+    let Ok(files) = tar::read(file) else { return 0 };
+    let part = |(_, bytes): &(&str, &[u8])| match bytes.len() {
+        _ if bytes.starts_with(b"\0asm") => of(bytes),
+        length if length <= MANIFEST => length.saturating_mul(WORD),
+        length => length.saturating_mul(BYTE),
+    };
+    files.iter().map(part).fold(0, usize::saturating_add)
 }
 
 /// The bytes of the largest component of so much weight.

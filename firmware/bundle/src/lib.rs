@@ -5,6 +5,7 @@
 //! in it:
 //!
 //! - `packages/NAME/NAME.wasm`, `packages/NAME/grant.toml`: agents
+//! - `packages/NAME.synapse`: packages that can be installed
 //! - `files/…`: what guests see, `files/data/a.md` as `/data/a.md`
 //! - `start`: lines typed at the console when the image has started
 //!

@@ -15,6 +15,9 @@
 //! | `q` | the last number that a run had |
 //! | `r` run | what is known of a run: see `runs` |
 //! | `t` run, place | a part of a run's log |
+//! | `p` name | what was agreed to for a package: see `packages` |
+//! | `f` name | a package's file |
+//! | `k` name | a publisher's key |
 
 use alloc::vec::Vec;
 
@@ -28,12 +31,22 @@ pub(crate) const JOURNAL: u8 = b'j';
 pub(crate) const LAST: u8 = b'q';
 pub(crate) const RUN: u8 = b'r';
 pub(crate) const TAPE: u8 = b't';
+pub(crate) const LOCK: u8 = b'p';
+pub(crate) const PACKAGE: u8 = b'f';
+pub(crate) const PUBLISHER: u8 = b'k';
 
 /// The key of a thing with one number.
 pub(crate) fn of(what: u8, number: u64) -> Vec<u8> {
     let mut key = Vec::with_capacity(9);
     key.push(what);
     key.extend_from_slice(&number.to_be_bytes());
+    key
+}
+
+/// The key of a thing with a name.
+pub(crate) fn name(what: u8, name: &str) -> Vec<u8> {
+    let mut key = Vec::from([what]);
+    key.extend_from_slice(name.as_bytes());
     key
 }
 

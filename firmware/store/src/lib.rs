@@ -1,4 +1,4 @@
-//! Files, journal and logs of the bare machine, in one crash-safe store.
+//! Files, journal, logs and packages of the bare machine, in one crash-safe store.
 //!
 //! A [`Shelf`] keeps what a machine must not lose. It speaks to a [`Store`], which
 //! is either memory or a database on a disk, and asks it for one thing: that
@@ -13,7 +13,7 @@
 //!
 //! # Reading order
 //! [`store`] (the port), `keys` (what stands where), `tree` (a file system of
-//! keys), `labels` (what it carries), `files` (the verbs), `runs` (logs), [`undo`], `database` and [`device`]
+//! keys), `labels` (what it carries), `files` (the verbs), `runs` (logs), [`undo`], `packages` (what is installed), `database` and [`device`]
 //! (the disk).
 //!
 //! # Not here
@@ -28,6 +28,7 @@ pub mod device;
 mod files;
 mod keys;
 mod labels;
+mod packages;
 mod runs;
 mod shelf;
 pub mod store;
@@ -36,6 +37,7 @@ pub mod undo;
 
 pub use database::{Database, Unusable};
 pub use files::By;
+pub use packages::Kept;
 pub use runs::{Past, Tape};
 pub use shelf::{Opening, Rooms, Shelf};
 pub use store::{Store, Volatile};

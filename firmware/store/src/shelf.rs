@@ -22,6 +22,7 @@ use synapse_primitives::mounts::{MountError, Place, Table, below};
 use synapse_primitives::platform::Kind;
 
 use crate::keys::{self, LAST, NEXT, NODE, RUN, VERSION};
+use crate::packages;
 use crate::runs::Meta;
 use crate::store::{Change, Failed, Store};
 use crate::tree::{MOUNTS, Node, Tree, count};
@@ -30,7 +31,7 @@ use crate::undo::Entry;
 /// Bytes that the store may take, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rooms {
-    /// Files, and in the journal what they displaced.
+    /// Files, in the journal what they displaced, and installed packages.
     pub files: u64,
     /// Logs of all runs together.
     pub logs: u64,
@@ -307,6 +308,7 @@ impl State {
             }
             ControlFlow::Continue(())
         })?;
+        state.files = state.files.saturating_add(packages::taken(store)?);
         if sound { Ok(state) } else { Err(Failed) }
     }
 }

@@ -28,6 +28,7 @@ pub mod gates;
 pub mod headers;
 pub mod label;
 pub mod link;
+mod nfc;
 mod parse;
 pub mod path;
 pub mod protected;

@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use synapse_bundle::{File, Writer};
+use synapse_host::package::{Package, Source};
 use synapse_host::render;
 use synapse_host::run::MountOption;
 use synapse_kernel::admit::admit;
 use synapse_machine::{Model, Plan, Processor, QEMU, SUCCESS};
 
-use crate::mount;
+use crate::{mount, stock};
 
 /// Bundles agents with files, and starts a machine with them.
 #[derive(clap::Args)]
@@ -67,9 +68,10 @@ enum Action {
 /// What goes into a bundle.
 #[derive(clap::Args)]
 struct Contents {
-    /// An agent: a package's folder with `<name>.wasm` and `grant.toml`, or a
-    /// component and its grant.
-    #[arg(value_name = "PACKAGE|COMPONENT=GRANT")]
+    /// A package's file, or the name of one that comes with Synapse, to be installed in
+    /// the machine; or an agent that needs no leave: a package's folder with
+    /// `<name>.wasm` and `grant.toml`, or a component and its grant.
+    #[arg(value_name = "PACKAGE|FOLDER|COMPONENT=GRANT")]
     agents: Vec<PathBuf>,
 
     /// A folder whose files are copied into the machine, and where.
@@ -161,7 +163,21 @@ impl Contents {
     }
 }
 
+/// Adds a package's file, by the name of what is in it.
+fn add_package(writer: &mut Writer, file: &Path) -> Result<(), String> {
+    let bytes = read(file)?;
+    let package = Package::read(&bytes).map_err(|why| format!("{}: {why}", shown(file)))?;
+    let admitted = admit(package.component()).map_err(|why| format!("{}: {why}", shown(file)))?;
+    admitted.boards().firmware.map_err(|why| format!("{}: {why}", shown(file)))?;
+    add(writer, &format!("packages/{}.synapse", package.manifest.name), &bytes)
+}
+
 fn add_agent(writer: &mut Writer, agent: &Path) -> Result<(), String> {
+    if let Source::Path(file) = stock::found(Source::Path(agent.to_owned()))
+        && file.is_file()
+    {
+        return add_package(writer, &file);
+    }
     let text = agent.to_string_lossy();
     let (component, grant) = if let Some((component, grant)) = text.split_once('=') {
         (PathBuf::from(component), PathBuf::from(grant))

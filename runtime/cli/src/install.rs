@@ -8,7 +8,7 @@ use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 use synapse_host::log;
 use synapse_host::package::{
-    Authority, Consent, Digest, Installed, Key, Package, Pin, Source, Store, Vouched,
+    Authority, Consent, Digest, Installed, Key, Package, Pin, Source, Store, Vouched, follows,
 };
 use synapse_host::render;
 
@@ -131,7 +131,7 @@ impl How {
         let told = |why: synapse_host::package::PackageError| why.to_string();
         let (name, version) = (&package.manifest.name, package.manifest.version);
         let vouched = store.vouched(package, self.new_key.unwrap_or_default()).map_err(told)?;
-        if !store.follows(package, installed, self.allow_downgrade).map_err(told)? {
+        if !follows(package, installed, self.allow_downgrade).map_err(told)? {
             eprintln!("{name} {version} is installed already");
             return Ok(ExitCode::SUCCESS);
         }

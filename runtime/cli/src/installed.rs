@@ -188,15 +188,7 @@ fn missing(name: &str) -> String {
 }
 
 fn line(installed: &Installed) -> String {
-    let manifest = &installed.package.manifest;
-    let signed = if installed.key.is_some() { "signed" } else { "not signed" };
-    format!(
-        "{} {}  by {}, {signed}  approved {}",
-        render::escape(&manifest.name),
-        manifest.version,
-        render::escape(&manifest.publisher),
-        log::date(installed.approved / 1000)
-    )
+    format!("{}  approved {}", installed.line(), log::date(installed.approved / 1000))
 }
 
 fn object(installed: &Installed) -> Value {

@@ -107,7 +107,7 @@ impl Package {
             Action::Sign { package: path, key } => {
                 let secret = Secret::read(&key).map_err(|why| why.to_string())?;
                 let mut made = file(&path)?;
-                made.sign(&secret);
+                secret.sign(&mut made);
                 write_new(&path, &made.write()).map_err(|why| why.to_string())?;
                 format!("{}: {}, signed by {}", shown(&path), made.digest(), secret.key())
             }

@@ -420,7 +420,7 @@ impl Package {
     /// What was approved, and of that what the caller's grant allows too.
     fn installed(installed: &Installed, grant: Option<&Path>) -> Result<Self, RunError> {
         let name = PathBuf::from(&installed.package.manifest.name);
-        let mut own = installed.own.clone();
+        let mut own = Vec::new();
         let grant_of = match grant {
             None => installed.text.clone(),
             Some(path) => {
@@ -655,7 +655,15 @@ fn open(
     secrets: Arc<Given>,
 ) -> Result<Disk, RunError> {
     let mut own = Vec::new();
-    let files = package.own.iter().chain(&options.warrants).map(PathBuf::as_path);
+    let installed = match &options.agent {
+        Agent::Installed(installed) => {
+            let store = Store::open(state_of(run_dir)).map_err(|why| RunError(why.to_string()))?;
+            store.own(installed)
+        }
+        Agent::Path(_) => Vec::new(),
+    };
+    let files = package.own.iter().chain(&options.warrants).chain(&installed);
+    let files = files.map(PathBuf::as_path);
     let tools = tools::own();
     for path in [state_of(run_dir), run_dir].into_iter().chain(files).chain(tools.as_deref()) {
         let file = fs::File::open(path).map_err(|why| cannot("open", path, &why))?;

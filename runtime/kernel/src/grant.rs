@@ -13,14 +13,16 @@
 //! # Reading order
 //! `keys` (what may stand where) and `shape` (whether it does), then what it means:
 //! `paths`, `hosts` with `places`, `tools`, `compartments`; then `within` (a child's
-//! grant), `advice`, `summary`, `schema`.
+//! grant), `authority` with `entry` (a package's), `advice`, `summary`, `schema`.
 //!
 //! # Not here
 //! Comparing a target with the scope (`synapse_boundary::scope`). Finding and
 //! reading the file (the host).
 
 mod advice;
+mod authority;
 mod compartments;
+mod entry;
 mod hosts;
 pub(crate) mod keys;
 pub(crate) mod notes;
@@ -42,11 +44,15 @@ use toml::Spanned;
 
 use crate::manifest::Manifest;
 use crate::record::RECORD;
+pub(crate) use authority::quoted;
+pub use authority::{Authority, Budget};
+pub use entry::Entry;
+pub(crate) use entry::{Kind, written};
 use notes::Notes;
 pub use notes::Notice;
 pub use schema::schema;
 use shape::{Value, get, integer, items, text};
-pub(crate) use within::{excess, moved};
+pub(crate) use within::{equated, excess, moved};
 
 /// The version of the format that is read here.
 const VERSION: i64 = 1;
@@ -170,12 +176,12 @@ struct Parts {
     hosts: Vec<hosts::Entry>,
     tools: Vec<tools::Entry>,
     named: Vec<compartments::Entry>,
-    budget: Budget,
+    budget: Bounds,
 }
 
 /// How much may be used, as far as it is said.
 #[derive(Clone, Copy, Debug, Default)]
-struct Budget {
+struct Bounds {
     calls: Option<u64>,
     seconds: Option<u64>,
     memory: Option<u64>,
@@ -201,7 +207,7 @@ impl Parts {
                 .map_or_else(Vec::new, |value| tools::read(value, manifests, notes)),
             named: part("compartments")
                 .map_or_else(Vec::new, |value| compartments::read(value, notes)),
-            budget: Budget {
+            budget: Bounds {
                 calls: budget("calls"),
                 seconds: budget("seconds"),
                 memory: budget("memory"),
@@ -218,13 +224,14 @@ impl Parts {
         hosts::compile(hosts, denied_hosts.clone(), &known, &mut scope, notes);
         tools::compile(tools, &known, &mut scope, notes);
         let bits = self.primitives.iter().fold(0, |bits, (_, granted)| bits | 1 << granted.id());
-        let Budget { calls, seconds, memory } = self.budget;
+        let Bounds { calls, seconds, memory } = self.budget;
+        let usual = Budget::default();
         Grant {
             granted: bits,
             scope,
-            calls: calls.unwrap_or(100_000),
-            seconds: seconds.unwrap_or(300),
-            memory: usize::try_from(memory.unwrap_or(256 << 20)).unwrap_or(usize::MAX),
+            calls: calls.unwrap_or(usual.calls),
+            seconds: seconds.unwrap_or(usual.seconds),
+            memory: usize::try_from(memory.unwrap_or(usual.memory)).unwrap_or(usize::MAX),
             summary: summary::summary(bits, paths, hosts, tools),
             compartments: known.finish(),
             warnings: Vec::new(),

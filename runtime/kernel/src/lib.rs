@@ -19,6 +19,7 @@ mod holding;
 mod line;
 pub mod manifest;
 pub mod names;
+pub mod package;
 pub mod record;
 pub mod render;
 pub mod replay;

@@ -19,6 +19,7 @@ mod desk;
 mod disk;
 mod guests;
 mod hostile;
+mod install;
 mod librarian;
 mod replay;
 

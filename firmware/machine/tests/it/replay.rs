@@ -16,11 +16,11 @@ use synapse_kernel::engine::Engine;
 use synapse_kernel::grant::Grant;
 use synapse_kernel::replay::Replay;
 use synapse_kernel::verify::Reader;
-use synapse_machine::Model;
+use synapse_machine::{Model, Plan};
 
 use crate::guests::script;
 use crate::librarian::{NOTES_GRANT, notes};
-use crate::{PATIENCE, boot, named, power_off};
+use crate::{PATIENCE, named, power_off, up};
 
 /// Programs that are generated.
 const PROGRAMS: usize = 1000;
@@ -73,7 +73,9 @@ fn agree(
         vec![(&wasm, component), (&toml, grant.as_bytes()), ("replay", list.as_bytes())];
     bundle.extend(placed.iter().zip(files).map(|(path, (_, bytes))| (&**path, *bytes)));
 
-    let mut machine = boot(Model::Q35, 64, &bundle);
+    let image = Plan::new(&named("SYNAPSE_REPLAY"));
+    let mut machine =
+        up(&Plan { model: Model::Q35, memory: 64, bundle: crate::bundle(&bundle), ..image });
     machine.enter("replay").unwrap();
     let engine = Wasmtime::new().unwrap();
     let program = engine.load(&admit(component).unwrap()).unwrap();

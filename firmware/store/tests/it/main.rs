@@ -8,6 +8,7 @@
 
 mod disk;
 mod labels;
+mod packages;
 mod power;
 mod same;
 mod undo;

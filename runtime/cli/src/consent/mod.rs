@@ -9,7 +9,7 @@ mod plain;
 use rustix::termios::tcgetwinsize;
 use std::env;
 use std::io::{self, IsTerminal as _};
-use synapse_host::package::Consent;
+use synapse_host::package::{self, Consent};
 
 /// Shows the question and reads the answers; nothing is a no. `alone` says what to do
 /// where there is no terminal.
@@ -30,7 +30,8 @@ pub(crate) fn ask(
     };
     let dumb = env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     if plain || dumb || size.0 < full::COLUMNS || size.1 < full::ROWS {
-        plain::ask(question, size)
+        let agreed = package::ask(question, size, &mut plain::Plain)?;
+        Ok(agreed.then_some(()))
     } else {
         full::ask(question)
     }

@@ -382,8 +382,9 @@ fn what_was_changed_on_the_disk_does_not_run() {
     let run = || err(&synapse(&root.join("state"), &["run", "reader"]));
     for (from, to, told) in [
         ("/data/a", "/data/**", "more than the package asks for"),
-        ("\"version\": 1", "\"version\": 2", "another's, or damaged"),
-        ("\"key\": null", "\"key\": \"ed25519:00\"", "of another package"),
+        ("\"version\": 1", "\"version\": 2", "does not know"),
+        ("\"source\"", "\"key\": \"ed25519:00\", \"source\"", "of another package"),
+        ("\"name\": \"reader\"", "\"name\": \"other\"", "another's, or damaged"),
         ("\"grant\"", "\"grants\"", "damaged"),
     ] {
         assert!(good.contains(from), "{good}");

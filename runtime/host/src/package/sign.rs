@@ -1,11 +1,10 @@
-//! Publishers' keys and what they sign: the digest that covers every byte.
+//! Publishers' secret keys: making, keeping and signing with them.
 //!
 //! # Invariants
-//! - What is signed names its purpose, so that no other signature passes for it.
 //! - A key file is its owner's alone (0600), and is never written over.
 //!
 //! # Not here
-//! Which key a publisher has (`store`).
+//! What is signed, and whether a signature holds (`synapse_kernel::package`).
 
 use core::fmt;
 use std::fs::OpenOptions;
@@ -14,64 +13,11 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use ring::rand::SystemRandom;
-use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use synapse_kernel::package::{Digest, Key, Package, PackageError, Signature, signed};
 
-use synapse_primitives::{hex, unhex};
-
-use super::PackageError;
-use super::digest::Digest;
-
-/// A publisher's public key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key([u8; 32]);
-
-impl Key {
-    /// Reads `ed25519:` and 64 lower-case hex digits.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        unhex(text.strip_prefix("ed25519:")?).map(Self)
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ed25519:{}", hex(&self.0))
-    }
-}
-
-/// A signature, and the key that it is to be checked with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signature {
-    key: Key,
-    bytes: [u8; 64],
-}
-
-impl Signature {
-    /// Its bytes in a package: the key, then the signature.
-    #[must_use]
-    pub fn to_bytes(self) -> Vec<u8> {
-        [&self.key.0[..], &self.bytes[..]].concat()
-    }
-
-    /// Reads what [`to_bytes`](Self::to_bytes) gave.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (key, rest) = bytes.split_first_chunk::<32>()?;
-        Some(Self { key: Key(*key), bytes: rest.try_into().ok()? })
-    }
-
-    /// The key, if it signed this digest.
-    #[must_use]
-    pub fn verify(&self, digest: &Digest) -> Option<Key> {
-        let key = UnparsedPublicKey::new(&ED25519, self.key.0);
-        key.verify(&signed(digest), &self.bytes).is_ok().then_some(self.key)
-    }
-}
-
-/// What a publisher signs.
-fn signed(digest: &Digest) -> Vec<u8> {
-    format!("synapse package 1\n{digest}\n").into_bytes()
-}
+use super::failed_with;
+use super::source::read_owned;
 
 /// A publisher's secret key.
 pub struct Secret(Ed25519KeyPair);
@@ -88,7 +34,7 @@ impl Secret {
     /// # Errors
     /// The file exists or cannot be written.
     pub fn create(path: &Path) -> Result<Self, PackageError> {
-        let failed = |why| PackageError::host("the key's file cannot be made", &why);
+        let failed = |why| failed_with("the key's file cannot be made", &why);
         let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(|_| {
             PackageError::new("no key was made", "the system gave no randomness", "try again")
         })?;
@@ -107,7 +53,7 @@ impl Secret {
     /// # Errors
     /// It cannot be read, is no key, or is open to others.
     pub fn read(path: &Path) -> Result<Self, PackageError> {
-        let bytes = super::read_owned(path, "the key")?;
+        let bytes = read_owned(path, "the key")?;
         Self::of(&bytes)
     }
 
@@ -128,17 +74,22 @@ impl Secret {
         for (place, byte) in key.iter_mut().zip(self.0.public_key().as_ref()) {
             *place = *byte;
         }
-        Key(key)
+        Key::new(key)
+    }
+
+    /// Signs a package, in the place of whoever signed it before.
+    pub fn sign(&self, package: &mut Package) {
+        package.signed_by(self.sign_digest(&package.digest()));
     }
 
     /// Signs a package's digest.
     #[must_use]
-    pub fn sign(&self, digest: &Digest) -> Signature {
+    pub fn sign_digest(&self, digest: &Digest) -> Signature {
         let mut bytes = [0; 64];
         for (place, byte) in bytes.iter_mut().zip(self.0.sign(&signed(digest)).as_ref()) {
             *place = *byte;
         }
-        Signature { key: self.key(), bytes }
+        Signature::new(self.key(), bytes)
     }
 }
 
@@ -147,8 +98,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use super::{Key, Secret, Signature};
-    use crate::package::Digest;
+    use super::{Digest, Key, Secret, Signature};
 
     #[test]
     fn a_signature_holds_for_one_digest_and_its_key() {
@@ -157,7 +107,7 @@ mod tests {
         let secret = Secret::create(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(Secret::create(&path).is_err(), "a key is never written over");
-        let signature = Secret::read(&path).unwrap().sign(&digest);
+        let signature = Secret::read(&path).unwrap().sign_digest(&digest);
         assert_eq!(signature.verify(&digest), Some(secret.key()));
         assert_eq!(signature.verify(&Digest::of(b"other")), None);
         let bytes = signature.to_bytes();

@@ -1,7 +1,7 @@
 //! Packages that are here: a file, or a folder that becomes one
 //!
 //! # Not here
-//! Fetching them (`fetch`). What is in them (`layout`). Building a component (`synapse build`).
+//! Fetching them (`fetch`). What is in them (`synapse_kernel::package`). Building a component (`synapse build`).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,8 +11,9 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::process;
 
-use super::layout::PACKAGE_MAX;
-use super::{Package, PackageError};
+use synapse_kernel::package::PACKAGE_MAX;
+
+use super::{Package, PackageError, failed_with};
 
 /// Reads the package at this path: its file, or a folder with its parts.
 pub(super) fn open(path: &Path) -> Result<Package, PackageError> {
@@ -64,8 +65,7 @@ fn listed(dir: &Path) -> Result<Vec<OsString>, PackageError> {
     let names = || -> io::Result<Vec<OsString>> {
         fs::read_dir(dir)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
     };
-    names()
-        .map_err(|why| PackageError::host(&format!("`{}` cannot be listed", dir.display()), &why))
+    names().map_err(|why| failed_with(&format!("`{}` cannot be listed", dir.display()), &why))
 }
 
 /// Reads a file that is no link and no larger than a package.
@@ -74,7 +74,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PackageError> {
     let mut bytes = Vec::new();
     opened(path)
         .and_then(|file| file.take(PACKAGE_MAX as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|why| PackageError::host(&what, &why))?;
+        .map_err(|why| failed_with(&what, &why))?;
     if bytes.len() > PACKAGE_MAX {
         return Err(PackageError::new(&what, "it has more than 120 MiB", "name a package"));
     }
@@ -83,7 +83,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PackageError> {
 
 /// Reads a file that is its owner's alone.
 pub(super) fn read_owned(path: &Path, what: &str) -> Result<Vec<u8>, PackageError> {
-    let failed = |why| PackageError::host(&format!("{what} cannot be read"), &why);
+    let failed = |why| failed_with(&format!("{what} cannot be read"), &why);
     let file = opened(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
         return Err(PackageError::new(
@@ -115,7 +115,7 @@ fn opened(path: &Path) -> io::Result<File> {
 /// # Errors
 /// What the host answered; the file is as it was.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), PackageError> {
-    let failed = |why| PackageError::host(&format!("`{}` cannot be written", path.display()), &why);
+    let failed = |why| failed_with(&format!("`{}` cannot be written", path.display()), &why);
     let Some((dir, name)) = path.parent().zip(path.file_name()) else {
         return Err(failed(io::ErrorKind::InvalidFilename.into()));
     };

@@ -5,13 +5,11 @@
 //! package's bytes are compared with it before each run.
 //!
 //! # Invariants
-//! - An approval is for one digest and one grant: other bytes are not run, and a grant that
-//!   is more than the package asks for is not used.
 //! - Whenever a process or the power dies, what is installed is the old or the new, whole.
 //!
 //! # Not here
-//! What may be installed (`trust`). Asking the person (`consent`, the command line). Running
-//! (`run`).
+//! What may be installed, what a lock file says, and asking the person
+//! (`synapse_kernel::package`). Running (`run`).
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -19,72 +17,17 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
-use synapse_kernel::run::Approval;
+use synapse_kernel::package::{file_of, is_publisher, look_alikes, vouched};
 
-use super::sign::Key;
 use super::source::write_new;
-use super::trust::Vouched;
-use super::{Authority, Digest, Entry, Package, PackageError, is_name};
-
-/// The version of the lock file.
-const VERSION: u64 = 1;
-
-/// An installed package, as it was approved.
-#[derive(Clone, Debug)]
-pub struct Installed {
-    /// The package.
-    pub package: Package,
-    /// What was agreed to.
-    pub grant: Authority,
-    /// That, as the grant file that was approved.
-    pub text: String,
-    /// When, in milliseconds since 1970.
-    pub approved: u64,
-    /// Where it came from.
-    pub source: String,
-    /// The key that signed it.
-    pub key: Option<Key>,
-    /// Its folder and the files in it.
-    pub own: Vec<PathBuf>,
-}
-
-impl Installed {
-    /// What a run's first record says of it.
-    #[must_use]
-    pub fn approval(&self) -> Approval {
-        let manifest = &self.package.manifest;
-        Approval {
-            package: manifest.name.clone(),
-            version: manifest.version.to_string(),
-            digest: self.package.digest().to_string(),
-            grant: Digest::of(self.text.as_bytes()).to_string(),
-            approved: self.approved,
-        }
-    }
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Lock {
-    version: u64,
-    name: String,
-    package: String,
-    /// The package's digest.
-    digest: String,
-    /// The digest of its file.
-    file: String,
-    publisher: String,
-    key: Option<String>,
-    approved: u64,
-    source: String,
-    grant: String,
-}
+use super::{
+    Authority, Digest, Installed, Key, Package, PackageError, Pin, Vouched, failed_with, is_name,
+};
 
 /// The installed packages of one user.
 #[derive(Debug)]
 pub struct Store {
-    pub(super) dir: PathBuf,
+    dir: PathBuf,
 }
 
 impl Store {
@@ -118,47 +61,25 @@ impl Store {
         if !is_name(name) || !dir.join(LOCK).is_file() {
             return Ok(None);
         }
-        let changed = |why: &str| {
-            PackageError::new(
-                &format!("`{name}` is not as it was approved"),
-                why,
-                "remove it and install it anew",
-            )
+        let lock = fs::read(dir.join(LOCK)).map_err(|why| failed(&dir, &why))?;
+        let file = match file_of(&lock) {
+            Some(file) => {
+                let file = dir.join(kept(&file));
+                fs::read(&file).map_err(|why| failed(&file, &why))?
+            }
+            // What is wrong with it is told below.
+            None => Vec::new(),
         };
-        let text = fs::read(dir.join(LOCK)).map_err(|why| failed(&dir, &why))?;
-        let lock: Lock = serde_json::from_slice(&text).map_err(|_| {
-            changed("its lock file is damaged, or of a version that this Synapse does not know")
-        })?;
-        let file =
-            Digest::parse(&lock.file).map(|file| dir.join(format!("{}.synapse", file.digits())));
-        let file = file.filter(|_| lock.version == VERSION && lock.name == name);
-        let file = file.ok_or_else(|| changed("its lock file is another's, or damaged"))?;
-        let bytes = fs::read(&file).map_err(|why| changed(&why.to_string()))?;
-        if Digest::of(&bytes).to_string() != lock.file {
-            return Err(changed("its bytes are others"));
-        }
-        let package = Package::read(&bytes)?;
-        let key = package.signer()?;
-        let as_locked = package.digest().to_string() == lock.digest
-            && package.manifest.name == name
-            && key.map(|key| key.to_string()) == lock.key;
-        if !as_locked {
-            return Err(changed("its lock file is of another package"));
-        }
-        let grant = Authority::read(&lock.grant).map_err(|why| changed(&why.to_string()))?;
-        if !package.manifest.request.covers(&grant) {
-            return Err(changed("its grant is more than the package asks for"));
-        }
-        let own = [self.dir.clone(), self.dir.join(KEYS), dir.clone(), dir.join(LOCK), file].into();
-        Ok(Some(Installed {
-            package,
-            grant,
-            text: lock.grant,
-            approved: lock.approved,
-            source: lock.source,
-            key,
-            own,
-        }))
+        Installed::read(name, &lock, &file).map(Some)
+    }
+
+    /// The folders and files that an installed package is, and what stands around it.
+    #[must_use]
+    pub fn own(&self, installed: &Installed) -> Vec<PathBuf> {
+        let dir = self.dir.join(&installed.package.manifest.name);
+        let file = Digest::of(&installed.package.write());
+        let (lock, file) = (dir.join(LOCK), dir.join(kept(&file)));
+        [self.dir.clone(), self.dir.join(KEYS), dir, lock, file].into()
     }
 
     /// Installs a package, which came from this source, with what was agreed to.
@@ -192,20 +113,16 @@ impl Store {
             .create(&dir)
             .map_err(|why| failed(&dir, &why))?;
         let bytes = package.write();
-        let file = Digest::of(&bytes);
-        let kept = format!("{}.synapse", file.digits());
+        let kept = kept(&Digest::of(&bytes));
         write_new(&dir.join(&kept), &bytes)?;
         let pin = self.dir.join(KEYS).join(&package.manifest.publisher);
-        let key = match vouched {
-            Vouched::Nobody => None,
-            Vouched::First(key) | Vouched::Known(key) | Vouched::Renewed(key) => Some(key),
-        };
-        match key {
+        match vouched.key() {
             Some(key) => write_new(&pin, format!("{key}\n").as_bytes())?,
             None if pin.exists() => fs::remove_file(&pin).map_err(|why| failed(&pin, &why))?,
             None => {}
         }
-        self.lock(package, grant, key, source)?;
+        let installed = Installed::new(package.clone(), grant.clone(), vouched, source, now_ms());
+        self.lock(&installed)?;
         // What the lock file does not name is nothing any more.
         for left in listed(&dir)? {
             if left != kept && left != LOCK {
@@ -221,33 +138,9 @@ impl Store {
     /// # Errors
     /// One is not in the grant, or what the host answered.
     pub fn revoke(&self, installed: &Installed, parts: &[String]) -> Result<(), PackageError> {
-        let mut grant = installed.grant.clone();
-        for part in parts {
-            let before = grant.entries.len();
-            grant.entries.retain(|entry| entry.name() != part);
-            if grant.entries.len() == before {
-                let known: Vec<&str> = grant.entries.iter().map(Entry::name).collect();
-                return Err(PackageError::new(
-                    &format!("`{part}` cannot be taken back"),
-                    "the package was not given it",
-                    &format!("name one of {}", known.join(", ")),
-                ));
-            }
-        }
-        self.narrow(installed, &grant.settled())
-    }
-
-    fn narrow(&self, installed: &Installed, grant: &Authority) -> Result<(), PackageError> {
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let _turn = self.turn()?;
-        let name = &installed.package.manifest.name;
-        if !installed.grant.covers(grant) {
-            return Err(PackageError::new(
-                &format!("`{name}` keeps its grant"),
-                "what is left would be more",
-                "install it anew to be asked",
-            ));
-        }
-        self.lock(&installed.package, grant, installed.key, &installed.source)
+        self.lock(&installed.without(&parts, now_ms())?)
     }
 
     /// Removes a package. Its publisher's key stays known.
@@ -270,29 +163,43 @@ impl Store {
         Ok(true)
     }
 
-    fn lock(
-        &self,
-        package: &Package,
-        grant: &Authority,
-        key: Option<Key>,
-        source: &str,
-    ) -> Result<(), PackageError> {
-        let manifest = &package.manifest;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let lock = Lock {
-            version: VERSION,
-            name: manifest.name.clone(),
-            package: manifest.version.to_string(),
-            digest: package.digest().to_string(),
-            file: Digest::of(&package.write()).to_string(),
-            publisher: manifest.publisher.clone(),
-            key: key.map(|key| key.to_string()),
-            approved: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
-            source: source.to_owned(),
-            grant: grant.text(),
-        };
-        let text = serde_json::to_vec_pretty(&lock).unwrap_or_default();
-        write_new(&self.dir.join(&manifest.name).join(LOCK), &text)
+    /// Who stands behind a package.
+    ///
+    /// # Errors
+    /// Its signature does not hold, or its key is not the one that its publisher has.
+    pub fn vouched(&self, package: &Package, pin: Pin) -> Result<Vouched, PackageError> {
+        vouched(package, self.pinned(&package.manifest.publisher)?, pin)
+    }
+
+    /// Why a person may take this package for another, or its publisher for another.
+    ///
+    /// # Errors
+    /// What the host answered.
+    pub fn look_alikes(&self, package: &Package) -> Result<Vec<String>, PackageError> {
+        let mut publishers = listed(&self.dir.join(KEYS))?;
+        publishers.retain(|name| is_publisher(name));
+        Ok(look_alikes(package, &self.names()?, &publishers))
+    }
+
+    fn pinned(&self, publisher: &str) -> Result<Option<Key>, PackageError> {
+        let path = self.dir.join(KEYS).join(publisher);
+        if !is_publisher(publisher) || !path.exists() {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&path).map_err(|why| failed(&path, &why))?;
+        Key::parse(text.trim_end()).map(Some).ok_or_else(|| {
+            PackageError::new(
+                &format!("the key of `{publisher}` is not known"),
+                &format!("`{}` is damaged", path.display()),
+                "compare the key with what the publisher says and write it there, as ed25519:…",
+            )
+        })
+    }
+
+    fn lock(&self, installed: &Installed) -> Result<(), PackageError> {
+        let file = Digest::of(&installed.package.write());
+        let dir = self.dir.join(&installed.package.manifest.name);
+        write_new(&dir.join(LOCK), &installed.lock(&file))
     }
 
     /// One at a time changes what is installed.
@@ -318,8 +225,18 @@ pub(super) fn listed(dir: &Path) -> Result<Vec<String>, PackageError> {
 }
 
 pub(super) fn failed(path: &Path, why: &io::Error) -> PackageError {
-    PackageError::host(&format!("`{}` cannot be used", path.display()), why)
+    failed_with(&format!("`{}` cannot be used", path.display()), why)
+}
+
+/// The name of a package's file in its folder.
+fn kept(file: &Digest) -> String {
+    format!("{}.synapse", file.digits())
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 const LOCK: &str = "lock.json";
-pub(super) const KEYS: &str = ".publishers";
+const KEYS: &str = ".publishers";

@@ -140,7 +140,7 @@ impl Names {
 
 /// The compartments that a `clear` names, and where.
 #[derive(Clone, Debug)]
-pub(super) struct Clear(Vec<(Range<usize>, String)>);
+pub(crate) struct Clear(Vec<(Range<usize>, String)>);
 
 impl Clear {
     /// What stands there, or what holds where nothing does.
@@ -166,7 +166,7 @@ impl Clear {
         Self(self.0.iter().filter(|(_, name)| keep(name)).cloned().collect())
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(_, name)| &**name)
     }
 }

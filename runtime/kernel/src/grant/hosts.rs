@@ -18,6 +18,8 @@ use synapse_boundary::Scope;
 use synapse_boundary::scope::{Method, Net, Terms};
 use synapse_boundary::secret::is_name;
 use synapse_boundary::url::Url;
+use toml::Spanned;
+use toml::de::DeValue;
 
 use super::compartments::{Clear, Names};
 use super::notes::{Notes, quoted};
@@ -33,15 +35,15 @@ const ENTRIES: usize = 64;
 
 /// A `[[hosts]]` entry.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) pattern: Pattern,
+pub(crate) struct Entry {
+    pub(crate) pattern: Pattern,
     pub(super) methods: Vec<(Range<usize>, Method)>,
     pub(super) ports: Vec<RangeInclusive<u16>>,
-    pub(super) paths: Vec<String>,
-    pub(super) clear: Clear,
+    pub(crate) paths: Vec<String>,
+    pub(crate) clear: Clear,
     /// Secrets that a request may carry there, and whether it only reads then.
-    pub(super) secrets: Vec<String>,
-    pub(super) reads: bool,
+    pub(crate) secrets: Vec<String>,
+    pub(crate) reads: bool,
     /// The name of its own compartment.
     own: Option<String>,
 }
@@ -294,6 +296,24 @@ impl Entry {
     /// Whether one entry allows all that it asks for.
     pub(super) fn is_within(&self, entries: &[Self]) -> bool {
         entries.iter().any(|entry| entry.includes(self) && self.clear.is_within(&entry.clear))
+    }
+
+    /// The same for another host.
+    pub(super) fn at(&self, host: &str) -> Option<Self> {
+        let host = Spanned::new(0..0, DeValue::String(host.into()));
+        let pattern = Pattern::read(&host, &mut Notes::new("grant"))?;
+        Some(Self { pattern, ..self.clone() })
+    }
+
+    /// Its ports, as a grant file has them.
+    pub(crate) fn ports(&self) -> Vec<String> {
+        self.ports.iter().map(super::summary::port).collect()
+    }
+
+    /// The words for its methods.
+    pub(crate) fn methods(&self) -> Vec<&'static str> {
+        let given = |method| self.methods.iter().any(|(_, given)| *given == method);
+        METHODS.iter().filter(|(_, method)| given(*method)).map(|(word, _)| *word).collect()
     }
 
     /// What both allow, where that is easy to say; what comes from there stays with

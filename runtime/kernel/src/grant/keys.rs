@@ -78,30 +78,25 @@ pub(crate) const fn key(
 /// The whole file.
 pub(crate) static FILE: [Key; 9] = [
     key("version", Version, Needed("version = 1"), "The version of this format."),
-    key(
-        "primitives",
-        List(&Word("primitive", &PRIMITIVES)),
-        Needed("primitives = []"),
-        "What the agent may call.",
-    ),
+    key("primitives", List(&PRIMITIVE), Needed("primitives = []"), "What the agent may call."),
     key(
         "deny",
-        List(&Text),
+        TEXTS,
         Nothing,
         "Paths that stay closed whatever else is granted, each with all below it; \
          `**/NAME` is that name anywhere.",
     ),
-    key("deny_hosts", List(&Text), Nothing, "Hosts that stay closed whatever else is granted."),
+    key("deny_hosts", TEXTS, Nothing, "Hosts that stay closed whatever else is granted."),
     key("paths", Entries(&PATHS), Nothing, "Files and folders that the agent may use."),
     key("hosts", Entries(&HOSTS), Nothing, "Hosts that the agent may reach."),
     key("tools", Entries(&TOOLS), Nothing, "Verbs of connectors that the agent may use."),
     key(
         "compartments",
-        Named(&Either(&[Text, Filled(&Text)])),
+        COMPARTMENTS,
         Nothing,
         "Names for what stands below a path, so that it goes only where that name is cleared.",
     ),
-    key("budget", Table(&BUDGET), Nothing, "How much the agent may use."),
+    key("budget", USE, Nothing, "How much the agent may use."),
 ];
 
 static PATHS: [Key; 2] = [
@@ -111,12 +106,7 @@ static PATHS: [Key; 2] = [
         Needed("path = \"/data/**\""),
         "A path: itself; with `/*` its direct children; with `/**` itself and all below it.",
     ),
-    key(
-        "rights",
-        Filled(&Word("right", &["list", "read", "write", "delete"])),
-        Needed("rights = [\"list\", \"read\"]"),
-        "What may be done there.",
-    ),
+    key("rights", RIGHTS, Needed("rights = [\"list\", \"read\"]"), "What may be done there."),
 ];
 
 static HOSTS: [Key; 7] = [
@@ -126,28 +116,18 @@ static HOSTS: [Key; 7] = [
         Needed("host = \"example.org\""),
         "A name; `*.suffix`, every name below it; an address, or a network like `10.0.0.0/8`.",
     ),
-    key(
-        "ports",
-        Filled(&Either(&[Integer(1, 65535), Text])),
-        Default("[443]"),
-        "Ports, and ranges like \"8000-8010\".",
-    ),
-    key(
-        "methods",
-        Filled(&Word("method", &["GET", "POST", "LISTEN"])),
-        Default("[\"GET\"]"),
-        "How it may be reached.",
-    ),
+    key("ports", PORTS, Default("[443]"), "Ports, and ranges like \"8000-8010\"."),
+    key("methods", METHODS, Default("[\"GET\"]"), "How it may be reached."),
     key(
         "paths",
         Filled(&Text),
         Default("[\"/\"]"),
         "Below which paths of the URL, whole segments.",
     ),
-    key("clear", List(&Text), Default(CLEAR), CLEAR_ABOUT),
+    key("clear", TEXTS, Default(CLEAR), CLEAR_ABOUT),
     key(
         "secrets",
-        List(&Text),
+        TEXTS,
         Nothing,
         "Secrets that a request may carry there, as `{secret:NAME}`; what comes back stays with \
          the host's own compartment.",
@@ -165,24 +145,35 @@ static TOOLS: [Key; 4] = [
     key("tool", Text, Needed("tool = \"mail/send\""), "A connector and its verb: `server/verb`."),
     key(
         "effect",
-        Word("effect", &["read", "store", "free", "commit"]),
+        EFFECT,
         Default("\"commit\""),
         "What it does: it reads; it stores what can be taken back; it stores and needs no \
          question; or it cannot be taken back.",
     ),
     key(
         "limits",
-        Named(&LIMIT),
+        LIMITS,
         Nothing,
         "What an argument may be: texts, with one `*` for a run of characters; a number, from 0 \
          to this one; a range of numbers; or dates, in days from the clock's.",
     ),
-    key("clear", List(&Text), Default(CLEAR), CLEAR_ABOUT),
+    key("clear", TEXTS, Default(CLEAR), CLEAR_ABOUT),
 ];
 
 const CLEAR: &str = "[\"prompt\"]";
 const CLEAR_ABOUT: &str =
     "Compartments that may go there; its own may always go back to where they are from.";
+
+// A package's manifest has these too.
+pub(crate) const TEXTS: Shape = List(&Text);
+pub(crate) const PRIMITIVE: Shape = Word("primitive", &PRIMITIVES);
+pub(crate) const RIGHTS: Shape = Filled(&Word("right", &["list", "read", "write", "delete"]));
+pub(crate) const PORTS: Shape = Filled(&Either(&[Integer(1, 65535), Text]));
+pub(crate) const METHODS: Shape = Filled(&Word("method", &["GET", "POST", "LISTEN"]));
+pub(crate) const EFFECT: Shape = Word("effect", &["read", "store", "free", "commit"]);
+pub(crate) const LIMITS: Shape = Named(&LIMIT);
+pub(crate) const COMPARTMENTS: Shape = Named(&Either(&[Text, Filled(&Text)]));
+pub(crate) const USE: Shape = Table(&BUDGET);
 
 /// What an argument may be.
 pub(crate) const LIMIT: Shape = Either(&[Filled(&Text), Number, Table(&RANGE), Table(&DATES)]);

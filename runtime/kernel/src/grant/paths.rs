@@ -28,9 +28,9 @@ pub(super) const RIGHTS: [(&str, Rights); 4] = [
 
 /// A `[[paths]]` entry.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub(super) pattern: Pattern,
-    pub(super) text: String,
+    pub(crate) text: String,
     at: Range<usize>,
     pub(super) rights: Rights,
     /// Where each right stands.
@@ -155,6 +155,27 @@ impl Entry {
     pub(super) fn is_within(&self, entries: &[Self]) -> bool {
         let around = entries.iter().filter(|entry| covers(&entry.pattern, &self.pattern));
         around.fold(Rights::NONE, |all, entry| all.and(entry.rights)).cover(self.rights)
+    }
+
+    /// Adds the rights of another entry of the same pattern.
+    pub(super) fn join(&mut self, other: &Self) {
+        self.rights = self.rights.and(other.rights);
+    }
+
+    /// The same for another pattern, and with these rights if some are named.
+    pub(super) fn at(&self, path: &str, rights: &[&str]) -> Option<Self> {
+        let pattern = Pattern::parse(path).ok()?;
+        let right = |word: &&str| RIGHTS.iter().find(|(known, _)| known == word).map(|it| it.1);
+        let named: Option<Vec<Rights>> = rights.iter().map(right).collect();
+        let named = named?.into_iter().reduce(Rights::and).unwrap_or(self.rights);
+        let text = path.to_owned();
+        Some(Self { pattern, text, at: 0..0, rights: named, words: Vec::new() })
+    }
+
+    /// The words for its rights.
+    pub(crate) fn rights(&self) -> Vec<&'static str> {
+        let held = RIGHTS.iter().filter(|(_, right)| self.rights.cover(*right));
+        held.map(|(word, _)| *word).collect()
     }
 
     /// What both allow, where that is easy to say.

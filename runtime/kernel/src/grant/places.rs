@@ -21,11 +21,11 @@ use super::shape::{Value, text};
 
 /// A host, a suffix or a network, and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     pub(super) host: HostPattern,
     /// The network, where it is one.
     block: Option<Block>,
-    pub(super) text: String,
+    pub(crate) text: String,
     pub(super) at: Range<usize>,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn document<'t>(text: &'t str, notes: &mut Notes) -> Option<Value<'t>
 }
 
 /// Whether a value has its shape; what it lacks is noted.
-fn sound(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) -> bool {
+pub(crate) fn sound(shape: &Shape, value: &Value<'_>, name: &str, notes: &mut Notes) -> bool {
     let before = notes.mistakes();
     check(shape, value, name, notes);
     notes.mistakes() == before

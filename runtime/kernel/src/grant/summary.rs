@@ -61,7 +61,7 @@ fn secrets(names: &[String]) -> String {
     format!(",\"secrets\":{}", texts(names.iter().map(|name| &**name)))
 }
 
-fn port(range: &RangeInclusive<u16>) -> String {
+pub(super) fn port(range: &RangeInclusive<u16>) -> String {
     let (first, last) = (range.start(), range.end());
     if first == last { format!("{first}") } else { format!("\"{first}-{last}\"") }
 }

@@ -30,12 +30,12 @@ pub(super) const EFFECTS: [(&str, Effect); 4] = [
 
 /// A `[[tools]]` entry.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) tool: String,
+pub(crate) struct Entry {
+    pub(crate) tool: String,
     pub(super) at: Range<usize>,
-    pub(super) effect: Effect,
-    pub(super) limits: Vec<(String, Bound)>,
-    pub(super) clear: Clear,
+    pub(crate) effect: Effect,
+    pub(crate) limits: Vec<(String, Bound)>,
+    pub(crate) clear: Clear,
     /// What its connector's manifest says, if there is one.
     pub(super) said: Option<Said>,
 }
@@ -282,7 +282,7 @@ impl Bound {
     /// Whether what it admits, the other is sure to admit.
     fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Like(own), Self::Like(other)) => own.iter().all(|text| other.contains(text)),
+            (Self::Like(own), Self::Like(other)) => own.iter().all(|text| is_like(text, other)),
             (Self::Within(a, b), Self::Within(c, d)) => {
                 let [a, b, c, d] = [a, b, c, d].map(|number| Decimal::parse(number));
                 c <= a && b <= d
@@ -291,6 +291,46 @@ impl Bound {
             (Self::Like(_) | Self::Within(..) | Self::Dated(..), _) => false,
         }
     }
+
+    /// What both admit, where that is easy to say and not nothing.
+    fn meet(&self, other: &Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Like(own), Self::Like(theirs)) => {
+                let new = theirs.iter().filter(|text| !own.contains(text) && is_like(text, own));
+                let both = own.iter().filter(|text| is_like(text, theirs)).chain(new);
+                let both: Vec<String> = both.cloned().collect();
+                (!both.is_empty()).then_some(Self::Like(both))
+            }
+            (Self::Within(a, b), Self::Within(c, d)) => {
+                let [low, high] = [(a, c), (b, d)]
+                    .map(|(own, other)| (Decimal::parse(own) < Decimal::parse(other), own, other));
+                let min = if low.0 { low.2 } else { low.1 };
+                let max = if high.0 { high.1 } else { high.2 };
+                let some = Decimal::parse(min) <= Decimal::parse(max);
+                some.then(|| Self::Within(min.clone(), max.clone()))
+            }
+            (Self::Dated(a, b), Self::Dated(c, d)) => {
+                let (from, to) = (*a.max(c), *b.min(d));
+                (from <= to).then_some(Self::Dated(from, to))
+            }
+            (Self::Like(_) | Self::Within(..) | Self::Dated(..), _) => None,
+        }
+    }
+}
+
+/// Whether what a text or a pattern admits, one of these is sure to admit.
+fn is_like(text: &str, patterns: &[String]) -> bool {
+    // With a star of its own it is a pattern, and only the same one is sure to admit as much.
+    let plain = |rest: &str| {
+        let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'+' | b'-');
+        !rest.is_empty() && rest.bytes().all(letter)
+    };
+    let matches = |pattern: &String| {
+        let (head, tail) = pattern.split_once('*')?;
+        Some(text.strip_prefix(head)?.strip_suffix(tail).is_some_and(plain))
+    };
+    let admits = |pattern| matches(pattern).unwrap_or_default() && !text.contains('*');
+    patterns.iter().any(|pattern| pattern == text || admits(pattern))
 }
 
 impl Entry {
@@ -309,11 +349,26 @@ impl Entry {
         })
     }
 
-    /// What both allow: the limits of either hold.
+    /// Whether an entry allows all that this one does, which is limited by nothing but
+    /// what stands in it.
+    pub(super) fn is_bounded_by(&self, wide: &Self) -> bool {
+        let bounds = |(name, bound): &(String, Bound)| {
+            self.limits.iter().any(|(known, own)| known == name && own.is_within(bound))
+        };
+        self.is_within(core::slice::from_ref(wide)) && wide.limits.iter().all(bounds)
+    }
+
+    /// What both allow: the limits of either hold. Two whose common part is hard to say
+    /// allow nothing together.
     pub(super) fn meet(&self, other: &Self) -> Option<Self> {
         let same = self.tool == other.tool && self.effect == other.effect;
-        let new = other.limits.iter().filter(|limit| !self.limits.contains(limit));
-        let limits = self.limits.iter().chain(new).cloned().collect();
+        let mut limits = self.limits.clone();
+        for (name, bound) in &other.limits {
+            match limits.iter_mut().find(|(known, _)| known == name) {
+                Some((_, own)) => *own = own.meet(bound)?,
+                None => limits.push((name.clone(), bound.clone())),
+            }
+        }
         let clear = self.clear.filter(|name| other.clears(name));
         let said = self.said.clone().map(|said| Said {
             clear: said.clear.into_iter().filter(|name| other.clears(name)).collect(),
@@ -331,7 +386,7 @@ impl Entry {
     }
 
     /// The name of its connector's compartment.
-    fn own(&self) -> String {
+    pub(super) fn own(&self) -> String {
         let server = self.tool.split_once('/').map_or(&*self.tool, |(server, _)| server);
         format!("tool:{server}")
     }

@@ -31,7 +31,8 @@ use std::sync::Arc;
 
 use tokio::runtime::Builder;
 
-use super::layout::PACKAGE_MAX;
+use synapse_kernel::package::PACKAGE_MAX;
+
 use super::{Digest, Package, PackageError};
 use crate::net::Client;
 
@@ -75,7 +76,7 @@ fn fetch(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Package, PackageError> {
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|why| PackageError::host("nothing can be fetched", &why))?;
+    let runtime = runtime.map_err(|why| super::failed_with("nothing can be fetched", &why))?;
     let downloads = Downloads::open(state)?;
     runtime.block_on(async {
         match source {

@@ -9,12 +9,14 @@
 //! - A token is asked for this repository, to pull, and goes to the registry alone.
 //!
 //! # Not here
-//! What an image of a package holds (`layout`). Pushing one.
+//! What an image of a package holds (`synapse_kernel::package`). Pushing one.
 
 use serde_json::Value;
 
-use super::super::layout::{self, PACKAGE_MAX};
-use super::super::oci::{Descriptor, IMAGE, INDEX};
+use synapse_kernel::package::{
+    Descriptor, IMAGE, INDEX, PACKAGE_MAX, SIGNATURE, parts as parts_of,
+};
+
 use super::super::{Digest, Package, PackageError};
 use super::address::Image;
 use super::download::{self, Meter, Wanted};
@@ -59,9 +61,9 @@ pub(super) async fn pull(
         return Err(other(&pin, &digest));
     }
     let signature = registry.signature(&digest).await?;
-    let mut parts = layout::parts(&found)?;
+    let mut parts = parts_of(&found)?;
     if let Some(signature) = &signature {
-        parts.extend(layout::parts(signature)?);
+        parts.extend(parts_of(signature)?);
     }
     let of = parts.iter().map(|part| part.size).fold(0, u64::saturating_add);
     if of > PACKAGE_MAX as u64 {
@@ -189,9 +191,8 @@ impl Registry<'_> {
         let listed: Value = serde_json::from_slice(&listed)
             .map_err(|_| strange("its list of what refers to the package is no list"))?;
         let listed = listed.get("manifests").and_then(Value::as_array).into_iter().flatten();
-        let mut signatures = listed.filter(|entry| {
-            entry.get("artifactType").and_then(Value::as_str) == Some(layout::SIGNATURE)
-        });
+        let mut signatures = listed
+            .filter(|entry| entry.get("artifactType").and_then(Value::as_str) == Some(SIGNATURE));
         let Some(signature) = signatures.next() else { return Ok(None) };
         if signatures.next().is_some() {
             return Err(PackageError::new(

@@ -17,7 +17,7 @@ use crate::net::Client;
 /// A package, signed.
 fn signed(root: &Path) -> Package {
     let mut made = package(MANIFEST);
-    made.sign(&secret(root, "key"));
+    secret(root, "key").sign(&mut made);
     made
 }
 

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use rustls::RootCertStore;
 
-use super::super::super::{Package, tar};
+use synapse_kernel::package::tar;
+
+use super::super::super::Package;
 use super::server::{Asked, Served, Server};
 use super::{fetched, kept, signed, why};
 use crate::net::tests::tls::{Authority, params};

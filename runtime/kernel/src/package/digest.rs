@@ -3,9 +3,10 @@
 //! # Not here
 //! Which bytes are meant (`layout`, `store`).
 
+use alloc::string::String;
 use core::fmt;
 
-use ring::digest::{SHA256, digest};
+use sha2::{Digest as _, Sha256};
 use synapse_primitives::{hex, unhex};
 
 /// A SHA-256.
@@ -16,11 +17,7 @@ impl Digest {
     /// That of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        let mut out = [0; 32];
-        for (place, byte) in out.iter_mut().zip(digest(&SHA256, bytes).as_ref()) {
-            *place = *byte;
-        }
-        Self(out)
+        Self(Sha256::digest(bytes).into())
     }
 
     /// Reads `sha256:` and 64 lower-case hex digits.
@@ -44,6 +41,9 @@ impl fmt::Display for Digest {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+    use alloc::string::ToString as _;
+
     use super::Digest;
 
     #[test]

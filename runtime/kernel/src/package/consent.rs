@@ -9,15 +9,18 @@
 //! - What the publisher wrote stands escaped, its sentences behind the column.
 //!
 //! # Not here
-//! Keys and pages (the command line). Keeping what was agreed to (`store`).
+//! Pages and answers (`dialogue`). Keeping what was agreed to (`installed`).
 
-use synapse_kernel::grant::Grant;
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
-use super::entry::{Entry, Host, Place};
-use super::store::Installed;
+use super::installed::Installed;
 use super::trust::Vouched;
 use super::words::{self, Danger};
-use super::{Authority, Budget, Package, PackageError, screen};
+use super::{Package, PackageError, screen};
+use crate::grant::{Authority, Budget, Entry, Grant, Kind};
 
 /// A question about a package, with the answers so far.
 #[derive(Clone, Debug)]
@@ -173,24 +176,19 @@ impl Consent {
             return Ok(());
         }
         self.change(number, |item| {
-            let entry = match (&item.asked, words) {
-                (Entry::Path(place), [path, rights @ ..]) => {
-                    let rights: Vec<String> =
-                        rights.iter().flat_map(|r| r.split(',')).map(str::to_owned).collect();
-                    let rights = if rights.is_empty() { place.rights.clone() } else { rights };
-                    Entry::Path(Place { path: (*path).to_owned(), rights })
+            let entry = match (&item.asked.0, words) {
+                (Kind::Path(_), [path, rights @ ..]) => {
+                    let rights: Vec<&str> = rights.iter().flat_map(|r| r.split(',')).collect();
+                    item.asked.at(path, &rights)
                 }
-                (Entry::Host(asked), [host]) => {
-                    Entry::Host(Host { host: (*host).to_owned(), ..asked.clone() })
-                }
-                (Entry::Primitive(_) | Entry::Tool(_), _) => {
+                (Kind::Host(_), [host]) => item.asked.at(host, &[]),
+                (Kind::Primitive(_) | Kind::Tool(_), _) => {
                     return Err("it cannot be narrowed, only turned off".to_owned());
                 }
                 _ => return Err("say what it is to be narrowed to".to_owned()),
             };
-            if !item.asked.covers(&entry) {
-                return Err("that is not less than what it asks for".to_owned());
-            }
+            let less = entry.filter(|entry| item.asked.covers(entry));
+            let entry = less.ok_or_else(|| "that is not less than what it asks for".to_owned())?;
             (item.entry, item.on) = (entry, true);
             Ok(())
         })

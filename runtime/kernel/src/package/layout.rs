@@ -13,19 +13,21 @@
 //! # Not here
 //! The tar itself (`tar`). Whether a person approved it (`store`).
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Deserialize;
-use synapse_kernel::admit::{COMPONENT_MAX, admit};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::digest::Digest;
 use super::manifest::{MANIFEST_MAX, Manifest};
-use super::oci::{Descriptor, EMPTY, IMAGE, INDEX, Image, Index, json};
-use super::sign::{Key, Secret, Signature};
+use super::oci::{self, Descriptor, EMPTY, IMAGE, Image, Listed};
+use super::signature::{Key, Signature};
 use super::{PackageError, tar};
+use crate::admit::{COMPONENT_MAX, admit};
 
 /// Bytes of a package.
-pub(super) const PACKAGE_MAX: usize = COMPONENT_MAX + (20 << 20);
+pub const PACKAGE_MAX: usize = COMPONENT_MAX + (20 << 20);
 
 /// Files of a package besides its manifest.
 const FILES_MAX: usize = 64;
@@ -83,8 +85,9 @@ impl Package {
             let content = name.and_then(|name| found.get(&*name).copied());
             content.ok_or_else(|| broken("something that it lists is not in it"))
         };
-        let index: Index = parse(found.get("index.json").copied().unwrap_or_default())?;
-        let [own, signatures @ ..] = &*index.manifests else {
+        let index = found.get("index.json").copied().unwrap_or_default();
+        let index = short(index).and_then(oci::read_index).ok_or_else(strange)?;
+        let [own, signatures @ ..] = &*index else {
             return Err(broken("its index is empty"));
         };
         let signature = match signatures {
@@ -99,7 +102,10 @@ impl Package {
     }
 
     /// Puts one together of its image's manifest, its signature's and the blobs in them.
-    pub(super) fn assemble<'b>(
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn assemble<'b>(
         image: &[u8],
         signature: Option<&[u8]>,
         blob: &dyn Fn(&Descriptor) -> Option<&'b [u8]>,
@@ -107,20 +113,20 @@ impl Package {
         let blob = |part: &Descriptor| {
             blob(part).ok_or_else(|| broken("something that it lists is not in it"))
         };
-        let own: Image = parse(image)?;
+        let own = listed(image)?;
         let text = String::from_utf8(blob(&own.config)?.to_vec())
             .map_err(|_| broken("its manifest.toml is no text"))?;
         let mut files = BTreeMap::new();
         for layer in &own.layers {
-            let name = layer.annotations.get(TITLE).ok_or_else(|| broken("a file has no name"))?;
+            let name = layer.title.as_ref().ok_or_else(|| broken("a file has no name"))?;
             if files.insert(name.clone(), blob(layer)?.to_vec()).is_some() {
                 return Err(broken("two of its files have one name"));
             }
         }
         let mut package = Self::new(text, files)?;
         if let Some(signature) = signature {
-            let image: Image = parse(signature)?;
-            let [layer] = &*image.layers else { return Err(broken("its signature is none")) };
+            let Listed { layers, .. } = listed(signature)?;
+            let [layer] = &*layers else { return Err(broken("its signature is none")) };
             let signature = Signature::from_bytes(blob(layer)?);
             package.signature = Some(signature.ok_or_else(|| broken("its signature is none"))?);
         }
@@ -150,11 +156,11 @@ impl Package {
             keep(&bytes);
             keep(&image);
             manifests.push(Descriptor {
-                artifact_type: Some(SIGNATURE.to_owned()),
+                artifact_type: Some(SIGNATURE),
                 ..Descriptor::of(IMAGE, &image)
             });
         }
-        let index = json(&Index { schema_version: 2, media_type: INDEX.to_owned(), manifests });
+        let index = oci::index(&manifests);
         let rest = [("index.json", &*index), ("oci-layout", LAYOUT)];
         tar::write(blobs.iter().map(|(name, bytes)| (&**name, &**bytes)).chain(rest))
     }
@@ -194,9 +200,9 @@ impl Package {
         format!("{}-{}.synapse", self.manifest.name, self.manifest.version)
     }
 
-    /// Signs it, in the place of whoever signed it before.
-    pub fn sign(&mut self, secret: &Secret) {
-        self.signature = Some(secret.sign(&self.digest()));
+    /// Puts a signature in the place of the one that it had.
+    pub fn signed_by(&mut self, signature: Signature) {
+        self.signature = Some(signature);
     }
 
     /// The key that signed it, if one did.
@@ -225,26 +231,23 @@ impl Package {
                 Some((_, "md")) => "text/markdown",
                 _ => "text/plain",
             };
-            let annotations = [(TITLE.to_owned(), name.clone())].into();
-            Descriptor { annotations, ..Descriptor::of(kind, bytes) }
+            Descriptor { title: Some(name.clone()), ..Descriptor::of(kind, bytes) }
         });
         let Manifest { name, version, publisher, licence, .. } = &self.manifest;
-        let note = |key: &str, text: &str| (format!("org.opencontainers.image.{key}"), text.into());
-        let image = json(&Image {
-            artifact_type: PACKAGE.to_owned(),
+        let image = Image {
+            artifact_type: PACKAGE,
             config: Descriptor::of(CONFIG, self.text.as_bytes()),
             layers: layers.collect(),
-            annotations: [
-                note("title", name),
-                note("version", &version.to_string()),
-                note("vendor", publisher),
-                note("licenses", licence),
-            ]
-            .into(),
-            ..Image::default()
-        });
-        let own =
-            Descriptor { artifact_type: Some(PACKAGE.to_owned()), ..Descriptor::of(IMAGE, &image) };
+            subject: None,
+            annotations: vec![
+                ("org.opencontainers.image.licenses", licence.clone()),
+                ("org.opencontainers.image.title", name.clone()),
+                ("org.opencontainers.image.vendor", publisher.clone()),
+                ("org.opencontainers.image.version", version.to_string()),
+            ],
+        };
+        let image = image.json();
+        let own = Descriptor { artifact_type: Some(PACKAGE), ..Descriptor::of(IMAGE, &image) };
         (image, own)
     }
 
@@ -252,13 +255,13 @@ impl Package {
     fn signed_image(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let bytes = self.signature.as_ref()?.to_bytes();
         let image = Image {
-            artifact_type: SIGNATURE.to_owned(),
+            artifact_type: SIGNATURE,
             config: Descriptor::of(EMPTY, b"{}"),
-            layers: [Descriptor::of(SIGNATURE, &bytes)].into(),
+            layers: vec![Descriptor::of(SIGNATURE, &bytes)],
             subject: Some(self.image().1),
-            ..Image::default()
+            annotations: Vec::new(),
         };
-        Some((json(&image), bytes))
+        Some((image.json(), bytes))
     }
 
     /// Whether the files are those of a package with this manifest.
@@ -308,12 +311,15 @@ impl Package {
 }
 
 /// What an image lists, if that is not more than a package has.
-pub(super) fn parts(image: &[u8]) -> Result<Vec<Descriptor>, PackageError> {
-    let image: Image = parse(image)?;
-    if image.layers.len() > FILES_MAX {
+///
+/// # Errors
+/// It is no image of a package.
+pub fn parts(image: &[u8]) -> Result<Vec<Descriptor>, PackageError> {
+    let Listed { config, layers } = listed(image)?;
+    if layers.len() > FILES_MAX {
         return Err(broken("it holds too many files"));
     }
-    Ok([image.config].into_iter().chain(image.layers).collect())
+    Ok([config].into_iter().chain(layers).collect())
 }
 
 /// Whether a file of a package may be called this.
@@ -334,10 +340,16 @@ fn is_file_name(name: &str) -> bool {
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, PackageError> {
-    let short = bytes.len() <= MANIFEST_MAX;
-    let read = short.then(|| serde_json::from_slice(bytes).ok()).flatten();
-    read.ok_or_else(|| broken("its index or its image manifest is not what Synapse writes"))
+fn listed(image: &[u8]) -> Result<Listed, PackageError> {
+    short(image).and_then(Image::read).ok_or_else(strange)
+}
+
+fn short(document: &[u8]) -> Option<&[u8]> {
+    (document.len() <= MANIFEST_MAX).then_some(document)
+}
+
+fn strange() -> PackageError {
+    broken("its index or its image manifest is not what Synapse writes")
 }
 
 fn unaccounted() -> PackageError {
@@ -362,7 +374,7 @@ fn wrong(why: &str, todo: &str) -> PackageError {
 const BLOBS: &str = "blobs/sha256/";
 const SOUL: &str = "SOUL.md";
 const LAYOUT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
-const TITLE: &str = "org.opencontainers.image.title";
 const PACKAGE: &str = "application/vnd.synapse.package.v1";
 const CONFIG: &str = "application/vnd.synapse.manifest.v1+toml";
-pub(super) const SIGNATURE: &str = "application/vnd.synapse.signature.v1";
+/// What the image of a signature is.
+pub const SIGNATURE: &str = "application/vnd.synapse.signature.v1";

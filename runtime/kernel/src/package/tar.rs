@@ -11,6 +11,9 @@
 //! # Not here
 //! Which names a package has (`layout`).
 
+use alloc::format;
+use alloc::vec::Vec;
+
 use super::PackageError;
 
 const BLOCK: usize = 512;
@@ -19,10 +22,11 @@ const BLOCK: usize = 512;
 const NAME_MAX: usize = 100;
 
 /// A file's name and its bytes.
-pub(super) type File<'a> = (&'a str, &'a [u8]);
+pub type File<'a> = (&'a str, &'a [u8]);
 
 /// Writes files, which must be in the order of their names.
-pub(super) fn write<'a>(files: impl IntoIterator<Item = File<'a>>) -> Vec<u8> {
+#[must_use]
+pub fn write<'a>(files: impl IntoIterator<Item = File<'a>>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, bytes) in files {
         out.extend_from_slice(&header(name, bytes.len()));
@@ -34,7 +38,10 @@ pub(super) fn write<'a>(files: impl IntoIterator<Item = File<'a>>) -> Vec<u8> {
 }
 
 /// Reads the files of a tar that [`write()`] could have made.
-pub(super) fn read(bytes: &[u8]) -> Result<Vec<File<'_>>, PackageError> {
+///
+/// # Errors
+/// It is not such a tar.
+pub fn read(bytes: &[u8]) -> Result<Vec<File<'_>>, PackageError> {
     let (mut files, mut rest) = (Vec::<File<'_>>::new(), bytes);
     loop {
         let (head, after) = rest.split_first_chunk::<BLOCK>().ok_or_else(cut)?;
@@ -123,6 +130,8 @@ fn broken(why: &str) -> PackageError {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::{String, ToString as _};
+
     use super::{read, write};
 
     fn why(bytes: &[u8]) -> String {

@@ -3,27 +3,23 @@
 //! # Not here
 //! Showing it (the command line).
 
+use alloc::format;
+use alloc::string::String;
 use core::error::Error;
 use core::fmt;
 
-use synapse_kernel::render;
+use crate::render;
 
 /// What happened, why, and what to do; text of the package stands in it escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackageError(String);
 
 impl PackageError {
-    pub(super) fn new(what: &str, why: &str, todo: &str) -> Self {
+    /// What happened, why, and what to do.
+    #[must_use]
+    pub fn new(what: &str, why: &str, todo: &str) -> Self {
         let part = |text: &str| render::line(text.as_bytes(), LONGEST);
         Self(format!("{}: {}\n{}", part(what), part(why), part(todo)))
-    }
-
-    pub(super) fn host(what: &str, why: &std::io::Error) -> Self {
-        Self::new(
-            what,
-            &why.to_string(),
-            "check the path, its permissions and the room on the disk",
-        )
     }
 }
 

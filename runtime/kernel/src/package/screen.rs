@@ -5,14 +5,20 @@
 //! - No line of this program's is wider than the screen.
 //!
 //! # Not here
-//! What is asked (`consent`). The words for entries (`words`). Pages (the command line).
+//! What is asked (`consent`). The words for entries (`words`). Pages (`dialogue`).
 
-use synapse_kernel::render;
+use alloc::borrow::ToOwned as _;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use super::consent::Item;
-use super::store::Installed;
+use super::installed::Installed;
 use super::trust::Vouched;
-use super::{Authority, Package, words};
+use super::{Package, words};
+use crate::grant::Authority;
+use crate::render;
 
 /// The lines of an entry.
 pub(super) fn shown(number: usize, item: &Item, columns: usize, lines: &mut Vec<String>) {
@@ -140,7 +146,7 @@ pub(super) fn fold(text: &str, indent: &str, columns: usize, lines: &mut Vec<Str
 
 #[cfg(test)]
 mod tests {
-    use super::fold;
+    use super::*;
 
     #[test]
     fn a_line_is_broken_at_words_and_loses_nothing() {

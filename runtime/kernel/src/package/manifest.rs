@@ -11,20 +11,23 @@
 //! # Not here
 //! What a person makes of it (`consent`). The files beside it (`layout`).
 
+use alloc::borrow::ToOwned as _;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
-use std::collections::{BTreeMap, BTreeSet};
-
-use serde::Deserialize;
-use synapse_kernel::render;
 
 use super::PackageError;
-use super::authority::{Authority, Budget, OneOrMany};
-use super::bounds::{Limit, Ports};
-use super::entry::{Entry, Host, Place, Tool};
+use crate::grant::keys::{self, Key, Shape, Unless, key};
+use crate::grant::notes::Notes;
+use crate::grant::shape::{self, Value, get, integer, items, text};
+use crate::grant::{Authority, Budget, Entry, Kind};
+use crate::render;
 
 /// The version of the format.
-const VERSION: u64 = 1;
+const VERSION: i64 = 1;
 
 /// Bytes of a manifest.
 pub(super) const MANIFEST_MAX: usize = 64 << 10;
@@ -68,8 +71,7 @@ pub struct Capability {
 }
 
 /// Something besides its grant that a package needs, and why.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Need {
     /// Its name.
     pub name: String,
@@ -108,232 +110,224 @@ impl fmt::Display for Version {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    manifest: u64,
-    name: String,
-    version: String,
-    publisher: String,
-    description: String,
-    licence: String,
-    #[serde(default)]
-    capabilities: Vec<Asked>,
-    #[serde(default)]
-    connectors: Vec<Need>,
-    #[serde(default)]
-    models: Vec<Need>,
-    #[serde(default)]
-    deny: Vec<String>,
-    #[serde(default)]
-    deny_hosts: Vec<String>,
-    #[serde(default)]
-    compartments: BTreeMap<String, OneOrMany>,
-    #[serde(default)]
-    budget: Budget,
-}
+/// The whole file.
+static FILE: [Key; 13] = [
+    key("manifest", Shape::Integer(0, i64::MAX), Unless::Needed("manifest = 1"), ""),
+    key("name", Shape::Text, Unless::Needed("name = \"reader\""), ""),
+    key("version", Shape::Text, Unless::Needed("version = \"1.2.3\""), ""),
+    key("publisher", Shape::Text, Unless::Needed("publisher = \"acme\""), ""),
+    key("description", Shape::Text, Unless::Needed("description = \"Reads notes.\""), ""),
+    key("licence", Shape::Text, Unless::Needed("licence = \"MIT\""), ""),
+    key("capabilities", Shape::Entries(&CAPABILITY), Unless::Nothing, ""),
+    key("connectors", Shape::Entries(&NEED), Unless::Nothing, ""),
+    key("models", Shape::Entries(&NEED), Unless::Nothing, ""),
+    key("deny", keys::TEXTS, Unless::Nothing, ""),
+    key("deny_hosts", keys::TEXTS, Unless::Nothing, ""),
+    key("compartments", keys::COMPARTMENTS, Unless::Nothing, ""),
+    key("budget", keys::USE, Unless::Nothing, ""),
+];
 
 /// A `[[capabilities]]` entry: a reason, and the keys of one kind of a grant's entries.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Asked {
-    reason: String,
-    primitive: Option<String>,
-    path: Option<String>,
-    rights: Option<Vec<String>>,
-    host: Option<String>,
-    ports: Option<Vec<Ports>>,
-    methods: Option<Vec<String>>,
-    paths: Option<Vec<String>>,
-    secrets: Option<Vec<String>>,
-    reads: Option<bool>,
-    tool: Option<String>,
-    effect: Option<String>,
-    limits: Option<BTreeMap<String, Limit>>,
-    clear: Option<Vec<String>>,
-}
+static CAPABILITY: [Key; 14] = [
+    REASON,
+    key("primitive", keys::PRIMITIVE, Unless::Nothing, ""),
+    key("path", Shape::Text, Unless::Nothing, ""),
+    key("rights", keys::RIGHTS, Unless::Nothing, ""),
+    key("host", Shape::Text, Unless::Nothing, ""),
+    key("ports", keys::PORTS, Unless::Nothing, ""),
+    key("methods", keys::METHODS, Unless::Nothing, ""),
+    key("paths", Shape::Filled(&Shape::Text), Unless::Nothing, ""),
+    key("secrets", keys::TEXTS, Unless::Nothing, ""),
+    key("reads", Shape::Flag, Unless::Nothing, ""),
+    key("tool", Shape::Text, Unless::Nothing, ""),
+    key("effect", keys::EFFECT, Unless::Nothing, ""),
+    key("limits", keys::LIMITS, Unless::Nothing, ""),
+    key("clear", keys::TEXTS, Unless::Nothing, ""),
+];
+
+static NEED: [Key; 2] = [key("name", Shape::Text, Unless::Needed("name = \"mail\""), ""), REASON];
+
+const REASON: Key =
+    key("reason", Shape::Text, Unless::Needed("reason = \"To read your notes.\""), "");
 
 impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
     /// What is wrong with it first.
-    pub fn parse(text: &str) -> Result<Self, PackageError> {
-        if text.len() > MANIFEST_MAX {
+    pub fn parse(source: &str) -> Result<Self, PackageError> {
+        if source.len() > MANIFEST_MAX {
             return Err(wrong("it has more than 64 KiB", "say less"));
         }
-        let file: File = toml::from_str(text).map_err(|why| {
-            let at = why.span().map_or(0, |span| span.start);
-            let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
+        let mut notes = Notes::new("manifest");
+        let document = shape::document(source, &mut notes);
+        let whole = document.filter(|document| {
+            shape::sound(&Shape::Table(&FILE), document, "the file", &mut notes)
+        });
+        let Some(document) = whole else { return Err(first(notes, source)) };
+        let word = |key| get(&document, key).map(text).unwrap_or_default();
+        let entries = |key| get(&document, key).map(items).unwrap_or_default();
+        let needs = |key| -> Vec<Need> {
+            let said = |value, key| get(value, key).map(text).unwrap_or_default().to_owned();
+            let need = |value| Need { name: said(value, "name"), reason: said(value, "reason") };
+            entries(key).iter().map(need).collect()
+        };
+        check_version(get(&document, "manifest").and_then(integer).unwrap_or_default())?;
+        check_names(word("name"), word("publisher"))?;
+        let asked = entries("capabilities");
+        let (connectors, models) = (needs("connectors"), needs("models"));
+        check_counts([asked.len(), connectors.len(), models.len()])?;
+        said("the description", word("description"))?;
+        said("the licence", word("licence"))?;
+        for capability in asked {
+            said("a reason", get(capability, "reason").map(text).unwrap_or_default())?;
+        }
+        check_needs(&connectors, &models)?;
+        let version = Version::parse(word("version")).ok_or_else(|| {
             wrong(
-                &format!("line {line}: {}", why.message().replace('\n', ", ")),
-                "correct it there",
-            )
-        })?;
-        file.check()?;
-        let version = Version::parse(&file.version).ok_or_else(|| {
-            wrong(
-                &format!("version `{}` is none", file.version),
+                &format!("version `{}` is none", word("version")),
                 "write three numbers, like `version = \"1.2.3\"`",
             )
         })?;
         let mut capabilities = Vec::new();
-        for (number, asked) in (1..).zip(file.capabilities) {
-            let reason = asked.reason.clone();
-            let entry = asked.entry().ok_or_else(|| {
+        for (number, capability) in (1..).zip(asked) {
+            let one = is_one(capability).then(|| Entry::read(capability, &mut notes)).flatten();
+            if notes.mistakes() > 0 {
+                return Err(first(notes, source));
+            }
+            let entry = one.ok_or_else(|| {
                 wrong(
                     &format!("capability {number} is none"),
                     "name one `primitive`, `path` with `rights`, `host` or `tool`, and only keys \
                      that belong to it",
                 )
             })?;
+            let reason = get(capability, "reason").map(text).unwrap_or_default().to_owned();
             capabilities.push(Capability { entry, reason });
         }
+        let usual = Budget::default();
+        let most = |key, usual| {
+            let said = get(&document, "budget").and_then(|budget| integer(get(budget, key)?));
+            said.and_then(|most| u64::try_from(most).ok()).unwrap_or(usual)
+        };
         let request = Authority {
             entries: capabilities.iter().map(|asked| asked.entry.clone()).collect(),
-            deny: file.deny,
-            deny_hosts: file.deny_hosts,
-            compartments: file.compartments.into_iter().map(|(k, v)| (k, v.into())).collect(),
-            budget: file.budget,
+            budget: Budget {
+                calls: most("calls", usual.calls),
+                seconds: most("seconds", usual.seconds),
+                memory: most("memory", usual.memory),
+            },
+            ..Authority::default()
         };
+        let request = request.closed_as(&document);
         Authority::read(&request.text()).map_err(|notice| {
             wrong(
                 &format!("what it asks for is no grant: {}; {}", notice.what, notice.why),
                 &notice.help,
             )
         })?;
-        for entry in &request.entries {
-            if let Entry::Tool(tool) = entry
-                && let Some((server, _)) = tool.tool.split_once('/')
-                && !file.connectors.iter().any(|known| known.name == server)
-            {
-                return Err(wrong(
-                    &format!("tool `{}` is of a connector that it does not name", tool.tool),
-                    &format!("add `[[connectors]]` with `name = \"{server}\"` and a reason"),
-                ));
-            }
-        }
+        check_connectors(&request, &connectors)?;
         Ok(Self {
-            name: file.name,
+            name: word("name").to_owned(),
             version,
-            publisher: file.publisher,
-            description: file.description,
-            licence: file.licence,
+            publisher: word("publisher").to_owned(),
+            description: word("description").to_owned(),
+            licence: word("licence").to_owned(),
             capabilities,
-            connectors: file.connectors,
-            models: file.models,
+            connectors,
+            models,
             request,
         })
     }
 }
 
-impl File {
-    fn check(&self) -> Result<(), PackageError> {
-        if self.manifest != VERSION {
-            return Err(wrong(
-                &format!("version {} of the format is unknown", self.manifest),
-                "write `manifest = 1`, or use the Synapse it was written for",
-            ));
-        }
-        if !is_name(&self.name) {
-            return Err(wrong(
-                &format!("`{}` is no name for a package", self.name),
-                "use 1 to 40 of `a` to `z`, `0` to `9`, `-` and `_`, a letter first",
-            ));
-        }
-        if !is_publisher(&self.publisher) {
-            return Err(wrong(
-                &format!("`{}` is no name for a publisher", self.publisher),
-                "use 1 to 40 of `a` to `z`, `0` to `9`, `-`, `_` and `.`, a letter first",
-            ));
-        }
-        let counts = [self.capabilities.len(), self.connectors.len(), self.models.len()];
-        if counts.iter().any(|count| *count > COUNT_MAX) {
-            return Err(wrong(
-                &format!(
-                    "it has {} capabilities, connectors or models",
-                    counts.iter().sum::<usize>()
-                ),
-                "ask for at most 64 of each, so that a person can read them",
-            ));
-        }
-        let reasons = self.capabilities.iter().map(|asked| ("a reason", &asked.reason));
-        let needs = self.connectors.iter().chain(&self.models);
-        let needs = needs.flat_map(|need| [("a name", &need.name), ("a reason", &need.reason)]);
-        let own = [("the description", &self.description), ("the licence", &self.licence)];
-        for (what, text) in own.into_iter().chain(reasons).chain(needs) {
-            said(what, text)?;
-        }
-        let mut seen = BTreeSet::new();
-        for need in self.connectors.iter().chain(&self.models) {
-            if !seen.insert(&need.name) {
-                return Err(wrong("a connector or model stands twice", "remove one"));
-            }
-        }
-        Ok(())
-    }
+/// The first mistake that was noted.
+fn first(notes: Notes, source: &str) -> PackageError {
+    let notice = notes.finish(source).err().and_then(|all| all.into_iter().next());
+    let notice = notice.unwrap_or_default();
+    wrong(&format!("line {}: {}; {}", notice.line, notice.what, notice.why), &notice.help)
 }
 
-impl Asked {
-    fn entry(self) -> Option<Entry> {
-        let Self {
-            reason: _,
-            primitive,
-            path,
-            rights,
-            host,
-            ports,
-            methods,
-            paths,
-            secrets,
-            reads,
-            tool,
-            effect,
-            limits,
-            clear,
-        } = self;
-        let place = path.is_some() || rights.is_some();
-        let carries = secrets.is_some() || reads.is_some();
-        let reached = ports.is_some() || methods.is_some() || paths.is_some();
-        let net = host.is_some() || reached || carries;
-        let verb = tool.is_some() || effect.is_some() || limits.is_some();
-        let kinds = [primitive.is_some(), place, net, verb];
-        if kinds.iter().filter(|kind| **kind).count() != 1 || (clear.is_some() && !net && !verb) {
-            return None;
-        }
-        // What is left out is what a grant file has then.
-        let defaults = |kind: &str, body: &str| -> Option<Entry> {
-            match kind {
-                "hosts" => toml::from_str(body).ok().map(Entry::Host),
-                _ => toml::from_str(body).ok().map(Entry::Tool),
-            }
-        };
-        if let Some(name) = primitive {
-            return Some(Entry::Primitive(name));
-        }
-        if place {
-            return Some(Entry::Path(Place { path: path?, rights: rights? }));
-        }
-        if net {
-            let Entry::Host(usual) = defaults("hosts", "host = \"\"")? else { return None };
-            return Some(Entry::Host(Host {
-                host: host?,
-                ports: ports.unwrap_or(usual.ports),
-                methods: methods.unwrap_or(usual.methods),
-                paths: paths.unwrap_or(usual.paths),
-                clear: clear.unwrap_or(usual.clear),
-                secrets: secrets.unwrap_or(usual.secrets),
-                reads: reads.unwrap_or(usual.reads),
-            }));
-        }
-        let Entry::Tool(usual) = defaults("tools", "tool = \"\"")? else { return None };
-        Some(Entry::Tool(Tool {
-            tool: tool?,
-            effect: effect.unwrap_or(usual.effect),
-            limits: limits.unwrap_or(usual.limits),
-            clear: clear.unwrap_or(usual.clear),
-        }))
+fn check_version(version: i64) -> Result<(), PackageError> {
+    if version == VERSION {
+        return Ok(());
     }
+    Err(wrong(
+        &format!("version {version} of the format is unknown"),
+        "write `manifest = 1`, or use the Synapse it was written for",
+    ))
+}
+
+fn check_names(name: &str, publisher: &str) -> Result<(), PackageError> {
+    if !is_name(name) {
+        return Err(wrong(
+            &format!("`{name}` is no name for a package"),
+            "use 1 to 40 of `a` to `z`, `0` to `9`, `-` and `_`, a letter first",
+        ));
+    }
+    if !is_publisher(publisher) {
+        return Err(wrong(
+            &format!("`{publisher}` is no name for a publisher"),
+            "use 1 to 40 of `a` to `z`, `0` to `9`, `-`, `_` and `.`, a letter first",
+        ));
+    }
+    Ok(())
+}
+
+fn check_counts(counts: [usize; 3]) -> Result<(), PackageError> {
+    if counts.iter().all(|count| *count <= COUNT_MAX) {
+        return Ok(());
+    }
+    Err(wrong(
+        &format!("it has {} capabilities, connectors or models", counts.iter().sum::<usize>()),
+        "ask for at most 64 of each, so that a person can read them",
+    ))
+}
+
+fn check_needs(connectors: &[Need], models: &[Need]) -> Result<(), PackageError> {
+    let mut seen = BTreeSet::new();
+    for need in connectors.iter().chain(models) {
+        said("a name", &need.name)?;
+        said("a reason", &need.reason)?;
+        if !seen.insert(&need.name) {
+            return Err(wrong("a connector or model stands twice", "remove one"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether each verb that is asked for is of a connector that is named.
+fn check_connectors(request: &Authority, connectors: &[Need]) -> Result<(), PackageError> {
+    for entry in &request.entries {
+        if let Kind::Tool(tool) = &entry.0
+            && let Some((server, _)) = tool.tool.split_once('/')
+            && !connectors.iter().any(|known| known.name == server)
+        {
+            return Err(wrong(
+                &format!("tool `{}` is of a connector that it does not name", tool.tool),
+                &format!("add `[[connectors]]` with `name = \"{server}\"` and a reason"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The keys of a host.
+const HOST: [&str; 6] = ["host", "ports", "methods", "paths", "secrets", "reads"];
+
+/// Whether a capability has what one kind of entry needs, and nothing of another.
+fn is_one(capability: &Value<'_>) -> bool {
+    let has = |keys: &[&str]| keys.iter().any(|key| get(capability, key).is_some());
+    let kinds = [
+        (has(&["primitive"]), has(&["primitive"])),
+        (has(&["path", "rights"]), has(&["path"]) && has(&["rights"])),
+        (has(&HOST), has(&["host"])),
+        (has(&["tool", "effect", "limits"]), has(&["tool"])),
+    ];
+    let [primitive, place, ..] = kinds.map(|(some, _)| some);
+    kinds.iter().filter(|(some, _)| *some).count() == 1
+        && kinds.iter().all(|(some, whole)| some == whole)
+        && !(has(&["clear"]) && (primitive || place))
 }
 
 /// Whether a package may be called this.
@@ -343,7 +337,8 @@ pub fn is_name(text: &str) -> bool {
 }
 
 /// Whether a publisher may be called this.
-pub(super) fn is_publisher(text: &str) -> bool {
+#[must_use]
+pub fn is_publisher(text: &str) -> bool {
     let letter = |byte: u8| {
         byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.')
     };
@@ -375,10 +370,9 @@ fn wrong(why: &str, todo: &str) -> PackageError {
 
 #[cfg(test)]
 mod tests {
-    use core::cmp::Ordering;
+    use alloc::string::{String, ToString as _};
 
-    use super::{Manifest, Version};
-    use crate::package::entry::Entry;
+    use super::*;
 
     const HEAD: &str = "manifest = 1\nname = \"reader\"\nversion = \"1.2.3\"\npublisher = \"acme\"\n\
                         description = \"Reads\"\nlicence = \"MIT\"\n";
@@ -406,7 +400,7 @@ mod tests {
             assert!(grant.contains(part), "{part}\n{grant}");
         }
         assert!(
-            matches!(&manifest.request.entries[2], Entry::Host(host) if host.methods == ["GET"])
+            matches!(&manifest.request.entries[2].0, Kind::Host(host) if host.methods() == ["GET"])
         );
     }
 
@@ -419,7 +413,8 @@ mod tests {
             (HEAD.replace("acme", "../acme"), "no name for a publisher"),
             (HEAD.replace("1.2.3", "1.2"), "is none"),
             (HEAD.replace("manifest = 1", "manifest = 2"), "unknown"),
-            (HEAD.replace("licence", "license"), "license"),
+            (HEAD.replace("licence", "license"), "`licence` is missing"),
+            (format!("{HEAD}license = \"MIT\"\n"), "`license`"),
             (HEAD.replace("Reads", "Re\\u202eads"), "U+202E"),
             (HEAD.replace("Reads", "Re\\u001b[2Jads"), "U+001B"),
             (HEAD.replace("MIT", "M\\u200bIT"), "U+200B"),

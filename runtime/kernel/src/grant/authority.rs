@@ -13,13 +13,16 @@
 //! # Not here
 //! What an entry means for a call (`synapse-boundary`). One entry (`entry`).
 
-use std::collections::BTreeMap;
+use alloc::borrow::ToOwned as _;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
-use serde::Deserialize;
-use synapse_kernel::grant::{Grant, Notice};
-
-use super::bounds::Limit;
-use super::entry::{self, Entry, names};
+use super::entry::{Entry, Kind};
+use super::notes::Notes;
+use super::shape::{self, Value, get, items, named, text};
+use super::{Grant, Notice, Parts, summary};
 
 /// What one task may do.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,8 +40,7 @@ pub struct Authority {
 }
 
 /// How much a task may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Calls.
     pub calls: u64,
@@ -64,86 +66,57 @@ impl Budget {
     }
 }
 
-/// A grant file, which has no mistakes.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    #[serde(rename = "version")]
-    _version: i64,
-    primitives: Vec<String>,
-    #[serde(default)]
-    deny: Vec<String>,
-    #[serde(default)]
-    deny_hosts: Vec<String>,
-    #[serde(default)]
-    paths: Vec<entry::Place>,
-    #[serde(default)]
-    hosts: Vec<entry::Host>,
-    #[serde(default)]
-    tools: Vec<entry::Tool>,
-    #[serde(default)]
-    compartments: BTreeMap<String, OneOrMany>,
-    #[serde(default)]
-    budget: Budget,
-}
-
-/// A text, or several.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum OneOrMany {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl From<OneOrMany> for Vec<String> {
-    fn from(texts: OneOrMany) -> Self {
-        match texts {
-            OneOrMany::One(text) => [text].into(),
-            OneOrMany::Many(texts) => texts,
-        }
-    }
-}
-
 impl Authority {
     /// Reads a grant file.
     ///
     /// # Errors
     /// The first mistake, with its place.
     pub fn read(text: &str) -> Result<Self, Notice> {
-        Grant::parse(text)?;
-        let file: File = toml::from_str(text).map_err(|why| Notice {
-            what: "the grant cannot be read".to_owned(),
-            why: why.message().escape_debug().to_string(),
-            help: "write it as `synapse grant schema` says".to_owned(),
-            ..Notice::default()
-        })?;
-        let primitives = file.primitives.into_iter().map(Entry::Primitive);
-        let places = file.paths.into_iter().map(Entry::Path);
-        let hosts = file.hosts.into_iter().map(Entry::Host);
-        let tools = file.tools.into_iter().map(Entry::Tool);
-        Ok(Self {
-            entries: primitives.chain(places).chain(hosts).chain(tools).collect(),
-            deny: file.deny,
-            deny_hosts: file.deny_hosts,
-            compartments: file.compartments.into_iter().map(|(k, v)| (k, v.into())).collect(),
-            budget: file.budget,
-        })
+        let Grant { calls, seconds, memory, parts, .. } = Grant::parse(text)?;
+        let Parts { primitives, paths, hosts, tools, .. } = parts;
+        let primitives = primitives.into_iter().map(|(_, granted)| Kind::Primitive(granted));
+        let entries = primitives
+            .chain(paths.into_iter().map(Kind::Path))
+            .chain(hosts.into_iter().map(Kind::Host))
+            .chain(tools.into_iter().map(Kind::Tool));
+        let memory = u64::try_from(memory).unwrap_or(u64::MAX);
+        let budget = Budget { calls, seconds, memory };
+        let own = Self { entries: entries.map(Entry).collect(), budget, ..Self::default() };
+        let document = shape::document(text, &mut Notes::new("grant"));
+        Ok(document.map(|document| own.clone().closed_as(&document)).unwrap_or(own))
+    }
+
+    /// Under what closes and names in a document whose keys were found sound.
+    pub(crate) fn closed_as(self, document: &Value<'_>) -> Self {
+        let part = |key| get(document, key);
+        let texts = |value: &Value<'_>| -> Vec<String> {
+            items(value).iter().map(|item| text(item).to_owned()).collect()
+        };
+        let compartments = part("compartments").map(named).unwrap_or_default().into_iter();
+        Self {
+            deny: part("deny").map(texts).unwrap_or_default(),
+            deny_hosts: part("deny_hosts").map(texts).unwrap_or_default(),
+            compartments: compartments
+                .map(|(_, name, value)| (name.to_owned(), texts(value)))
+                .collect(),
+            ..self
+        }
     }
 
     /// The grant file, and the line of each entry in it.
     #[must_use]
     pub fn written(&self) -> (String, Vec<usize>) {
         let mut text = String::from("version = 1\nprimitives = [\n");
-        let mut lines = vec![0; self.entries.len()];
+        let mut lines: Vec<usize> = self.entries.iter().map(|_| 0).collect();
         let mut here = |text: &str, at: usize| {
             if let Some(line) = lines.get_mut(at) {
                 *line = text.matches('\n').count() + 1;
             }
         };
         for (at, entry) in self.entries.iter().enumerate() {
-            if let Entry::Primitive(name) = entry {
+            if entry.table().is_none() {
                 here(&text, at);
-                text.push_str(&format!("    {},\n", quoted(name)));
+                text.push_str(&format!("    {},\n", quoted(entry.name())));
             }
         }
         text.push_str("]\n");
@@ -253,7 +226,7 @@ impl Authority {
     /// Without clearances for compartments that went with their entries.
     #[must_use]
     pub fn settled(mut self) -> Self {
-        let mut known: Vec<String> = ["prompt", "files"].map(String::from).into();
+        let mut known = Vec::from(["prompt", "files"].map(String::from));
         known.extend(self.compartments.keys().cloned());
         known.extend(self.entries.iter().filter_map(Entry::compartment));
         for entry in &mut self.entries {
@@ -269,7 +242,7 @@ fn add(entries: &mut Vec<Entry>, new: Entry) {
         return;
     }
     entries.retain(|known| !new.covers(known));
-    match entries.iter_mut().find(|known| names(known, &new)) {
+    match entries.iter_mut().find(|known| known.excludes(&new)) {
         Some(known) => known.join(new),
         None => entries.push(new),
     }
@@ -281,25 +254,19 @@ fn union(own: &[String], other: &[String]) -> Vec<String> {
 }
 
 /// A string as TOML and JSON have it.
-pub(super) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+pub(crate) fn quoted(text: &str) -> String {
+    // The one character that JSON takes as it is and TOML does not.
+    summary::json(text).replace('\u{7f}', "\\u007f")
 }
 
-pub(super) fn array(texts: &[String]) -> String {
-    let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+pub(crate) fn array(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let texts: Vec<String> = texts.into_iter().map(|text| quoted(text.as_ref())).collect();
     format!("[{}]", texts.join(", "))
-}
-
-/// The limits of a tool, as TOML has them.
-pub(super) fn limits(limits: &BTreeMap<String, Limit>) -> String {
-    let limit = |(name, limit): (&String, &Limit)| format!("{} = {limit}", quoted(name));
-    let all: Vec<String> = limits.iter().map(limit).collect();
-    format!("{{ {} }}", all.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Authority;
+    use super::*;
 
     const WIDE: &str = r#"
 version = 1

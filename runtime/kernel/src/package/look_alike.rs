@@ -6,6 +6,8 @@
 //! # Not here
 //! Whether a name is valid (`manifest`).
 
+use alloc::string::String;
+
 /// The known name that this one may be taken for, if there is one and it is not itself.
 pub(super) fn of<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known.into_iter().find(|known| {
