@@ -28,7 +28,6 @@ pub mod gates;
 pub mod headers;
 pub mod label;
 pub mod link;
-mod nfc;
 mod parse;
 pub mod path;
 pub mod protected;

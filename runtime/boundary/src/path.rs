@@ -15,8 +15,8 @@ use alloc::string::String;
 
 use synapse_abi::code::Refusal;
 use synapse_abi::limits::{PATH, PATH_DEPTH};
+use unicode_normalization::UnicodeNormalization;
 
-use crate::nfc::nfc;
 use crate::words::{HIGH, below, is, words};
 
 /// Bytes of one component.
@@ -99,9 +99,9 @@ pub fn fold(name: &str) -> Cow<'_, str> {
         return Cow::Owned(name.to_ascii_lowercase());
     }
     // Upper case first: it maps both `ß` and `ſ` to what `SS` and `S` fold to.
-    let upper = nfc(name).chars().flat_map(char::to_uppercase).collect::<String>();
-    let lower = upper.chars().flat_map(char::to_lowercase).collect::<String>();
-    Cow::Owned(nfc(&lower).into_owned())
+    let lower: String =
+        name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>();
+    Cow::Owned(lower.nfc().collect())
 }
 
 fn check(name: &str) -> Result<(), Refusal> {
