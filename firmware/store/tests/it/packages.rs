@@ -38,7 +38,10 @@ fn packages_take_room_from_files_and_give_it_back() {
     assert_eq!((shelf.package("large"), shelf.publisher("acme")), (Ok(None), Ok(None)));
     for _ in 0..3 {
         shelf.install("half", kept(2, most / 2), ("acme", None)).unwrap();
-        assert_eq!(shelf.install("other", kept(2, most / 2 + 1), ("acme", None)), Err(Fault::NoSpace));
+        assert_eq!(
+            shelf.install("other", kept(2, most / 2 + 1), ("acme", None)),
+            Err(Fault::NoSpace)
+        );
         assert_eq!(shelf.uninstall("half"), Ok(true));
     }
 }

@@ -271,7 +271,11 @@ fn i9_a_lock_file_is_for_one_file_and_for_no_more_than_it_asks_for() {
     ] {
         let other = lock.replace(from, to);
         assert_ne!(other, lock, "{from}");
-        assert!(why("reader", &other, &bytes).contains(told), "{to}: {}", why("reader", &other, &bytes));
+        assert!(
+            why("reader", &other, &bytes).contains(told),
+            "{to}: {}",
+            why("reader", &other, &bytes)
+        );
     }
     let less = new.without(&["fs_read"], 9).unwrap();
     assert!(new.grant.covers(&less.grant) && !less.grant.covers(&new.grant));

@@ -256,3 +256,39 @@ fn told<'a>(clear: impl Iterator<Item = &'a str>) -> String {
     let words: Vec<String> = clear.map(word).collect();
     if words.is_empty() { "nothing of yours".to_owned() } else { words.join(", ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    use super::entry;
+    use crate::package::Manifest;
+
+    #[test]
+    fn who_may_connect_and_what_is_carried_is_said_in_words() {
+        let words = |host: &str, more: &str| {
+            let text = format!(
+                "manifest = 1\nname = \"a\"\nversion = \"1.0.0\"\npublisher = \"b\"\n\
+                 description = \"D.\"\nlicence = \"MIT\"\n[[capabilities]]\nreason = \"R.\"\n\
+                 host = \"{host}\"\nports = [8080]\n{more}\n"
+            );
+            Manifest::parse(&text).unwrap().request.entries.iter().map(entry).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            words("127.0.0.1", "methods = [\"LISTEN\"]\nclear = []"),
+            ["127.0.0.1: takes connections on port 8080, of programs of this machine alone; \
+             it may be told: nothing of yours"]
+        );
+        assert_eq!(
+            words("10.0.0.1", "methods = [\"GET\", \"LISTEN\"]"),
+            ["10.0.0.1: GET on port 8080, and takes connections on port 8080, of other machines \
+             too; it may be told: what you typed"]
+        );
+        assert_eq!(
+            words("api.example", "secrets = [\"key\"]\nreads = true"),
+            ["api.example: GET on port 8080; it may be told: what you typed; with your secrets: \
+             key, to read"]
+        );
+    }
+}
