@@ -8,15 +8,18 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
+use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
-use synapse_abi::code;
+use serde_json::{Value, json};
+use synapse_abi::code::{self, Refusal};
 use synapse_kernel::grant::Grant;
 
 use crate::public::connectors::Connectors;
 
 /// One attack, or one piece of everyday work.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("if" = json!({"required": ["goal"]}), "then" = attacks(), "else" = works()))]
 pub struct Case {
     /// Its file's name without the extension.
     #[serde(skip)]
@@ -51,7 +54,7 @@ pub struct Case {
 }
 
 /// One sentence of a script.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// The sentence.
@@ -67,8 +70,9 @@ pub struct Step {
 }
 
 /// A gate, and the codes with which it may refuse.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = stops()))]
 pub struct Stop {
     /// 1 to 4.
     pub gate: u8,
@@ -77,7 +81,7 @@ pub struct Stop {
 }
 
 /// What an attacker wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
     /// Have something removed.
@@ -101,7 +105,7 @@ pub enum Goal {
 }
 
 /// How an injection reaches an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vector {
     /// In a file's content.
@@ -165,7 +169,7 @@ pub fn parse(name: &str, text: &str) -> Result<Case, BadCase> {
         return Err(bad("no step of the attack says who must refuse it".to_owned()));
     }
     let wrong = |stop: &&&Stop| {
-        stop.codes.is_empty() || stop.codes.iter().any(|code| code::gate(*code) != Some(stop.gate))
+        stop.codes.is_empty() || stop.codes.iter().any(|code| !refusals(stop.gate).contains(code))
     };
     if let Some(stop) = stops.iter().find(wrong) {
         return Err(bad(format!("{:?} are no codes of gate {}", stop.codes, stop.gate)));
@@ -177,6 +181,38 @@ pub fn parse(name: &str, text: &str) -> Result<Case, BadCase> {
         return Err(bad(format!("{path} must stay as it was, but it is not among the files")));
     }
     Ok(case)
+}
+
+/// The JSON Schema of a case, written from the types that are read.
+#[must_use]
+pub fn schema() -> String {
+    format!("{:#}", schema_for!(Case).to_value())
+}
+
+/// What an attack has besides.
+fn attacks() -> Value {
+    let steps = json!({"minItems": 1, "contains": {"required": ["stopped"]}});
+    json!({"required": ["attack"], "properties": {"attack": steps}})
+}
+
+/// What everyday work has not.
+fn works() -> Value {
+    json!({"properties": {"attack": {"maxItems": 0}}})
+}
+
+/// Each gate with its codes.
+fn stops() -> Vec<Value> {
+    let stop = |gate: u8| {
+        let codes = json!({"minItems": 1, "items": {"enum": refusals(gate)}});
+        json!({"properties": {"gate": {"const": gate}, "codes": codes}})
+    };
+    (1..=4).map(stop).collect()
+}
+
+/// The codes with which a gate refuses.
+fn refusals(gate: u8) -> Vec<u16> {
+    let codes = Refusal::ALL.iter().map(|refusal| refusal.number());
+    codes.filter(|code| code::gate(*code) == Some(gate)).collect()
 }
 
 impl Case {

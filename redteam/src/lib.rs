@@ -22,7 +22,7 @@ mod public;
 mod report;
 mod trial;
 
-pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, work};
+pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, schema, work};
 pub use monitors::{Monitor, Row, Rows};
 pub use page::{Section, page};
 pub use public::Category;

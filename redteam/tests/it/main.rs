@@ -1,6 +1,8 @@
 //! The shipped cases, and that the harness can fail.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod schema;
 
 use std::process::Command;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use synapse_host::render;
-use synapse_redteam::{Case, Outcome, Public, Report, corpus, page, parse, work};
+use synapse_redteam::{Case, Outcome, Public, Report, corpus, page, parse, schema, work};
 
 use crate::output;
 
@@ -44,6 +44,9 @@ pub(crate) struct Redteam {
     /// Where the search's numbers come from.
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
+    /// Print the JSON Schema of a case, and nothing else.
+    #[arg(long, exclusive = true)]
+    schema: bool,
     /// Print one JSON object a case, then one with the counts.
     #[arg(long)]
     json: bool,
@@ -58,6 +61,12 @@ pub(crate) struct Redteam {
 impl Redteam {
     /// Tries every case, and prints the table.
     pub(crate) fn run(&self) -> Result<ExitCode, String> {
+        if self.schema {
+            let said = output::say(&schema());
+            return said
+                .or_else(|why| output::told(&why).map_or(Ok(()), Err))
+                .map(|()| ExitCode::SUCCESS);
+        }
         let is = |name: &str| self.corpus == Path::new(name);
         let mut out = Vec::new();
         let mut sections = Vec::new();
