@@ -13,6 +13,7 @@
 //! # Not here
 //! Any decision (`synapse-boundary`): weaker monitors are predicted, never run.
 
+mod ambient;
 mod case;
 mod monitors;
 mod order;
@@ -22,6 +23,7 @@ mod public;
 mod report;
 mod trial;
 
+pub use ambient::refused;
 pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, schema, work};
 pub use monitors::{Monitor, Row, Rows};
 pub use page::{Section, page};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use synapse_abi::code;
 
+use crate::ambient::{Ambient, Did};
 use crate::case::{Case, Step};
 use crate::monitors::{Judged, Monitor, Rows, Said, Script, is_told, refusing};
 use crate::order::{From, orders};
@@ -50,15 +51,15 @@ pub enum Outcome {
 }
 
 /// Tries an attack in every order that helps it.
-pub(crate) fn try_attack(stage: &Stage, case: &Case, rows: &mut Rows) -> Trial {
+pub(crate) fn try_attack(on: (&Stage, &Ambient), case: &Case, rows: &mut Rows) -> Trial {
     let mut trial =
         Trial { case: case.name.clone(), orders: 0, steps: 0, needs: None, outcome: Outcome::Done };
-    trial.outcome = attack(stage, case, &mut trial, rows).unwrap_or_else(Outcome::Broken);
+    trial.outcome = attack(on, case, &mut trial, rows).unwrap_or_else(Outcome::Broken);
     trial
 }
 
 fn attack(
-    stage: &Stage,
+    (stage, ambient): (&Stage, &Ambient),
     case: &Case,
     trial: &mut Trial,
     rows: &mut Rows,
@@ -127,8 +128,31 @@ fn attack(
     if let (Some(_), Some(own)) = (&permitted, most.first_mut()) {
         *own = (*own).max(1);
     }
-    rows.attack(most.map(|most| (most > 0, most >= stops)));
+    let mut ends = most.map(|most| Some((most > 0, most >= stops)));
+    if let Some(end) = ends.last_mut() {
+        *end = without_a_door(ambient, case, orders.first().map_or(&[], Vec::as_slice))?;
+    }
+    rows.attack(ends);
     Ok(permitted.map_or(Outcome::Stopped(gate), Outcome::Permitted))
+}
+
+/// Whether a step of an attack, and whether all of them, had their effect where nobody looks;
+/// nothing, if WASI has no act for one.
+fn without_a_door(
+    ambient: &Ambient,
+    case: &Case,
+    order: &[From],
+) -> Result<Option<(bool, bool)>, String> {
+    let files: Vec<_> = case.files.iter().map(|(path, text)| (&**path, text.as_bytes())).collect();
+    let steps = || order.iter().filter_map(|from| step(case, *from));
+    let sentences: Vec<&str> = steps().map(|step| &*step.call).collect();
+    let did = ambient.play(&files, &sentences)?;
+    let ends = steps().zip(did).filter(|(step, _)| step.stopped.is_some()).map(|(_, did)| did);
+    let ends: Vec<Did> = ends.collect();
+    let is_said = !ends.contains(&Did::Unsaid);
+    Ok(is_said.then(|| {
+        (ends.contains(&Did::Done), ends.iter().all(|did| *did == Did::Done))
+    }))
 }
 
 /// Tries a piece of everyday work.

@@ -418,7 +418,7 @@ impl<'a> Ground<'a> {
             (all, most) => End::Permitted(most, all, culprit),
         };
         if gated > 0 {
-            rows.attack(most.map(|most| (most > 0, most >= gated)));
+            rows.attack(most.map(|most| Some((most > 0, most >= gated))));
         }
         Ok(met)
     }

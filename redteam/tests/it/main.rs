@@ -161,7 +161,7 @@ fn no_attack_of_agentdojo_has_an_effect_and_the_questions_are_those_that_are_kno
     assert_eq!((low.permitted, low.interrupted), (0, 60));
     assert_eq!(
         row(&bench, Monitor::Ambient),
-        Row { attacks: 908, permitted: 908, complete: 908, work: 61, interrupted: 0 }
+        Row { attacks: 908, permitted: 908, complete: 908, work: 61, ..Row::default() }
     );
     assert!(row(&bench, Monitor::Scope).permitted > 800);
     // Were a warrant leave for any target of its verb, attacks would get through.
