@@ -208,6 +208,16 @@ fn the_table_is_what_the_package_says() {
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
 }
 
+/// The other one, with `SYNAPSE_INJECAGENT` naming the folder of its published files.
+#[test]
+fn the_table_is_what_the_published_files_say() {
+    let Some(folder) = std::env::var_os("SYNAPSE_INJECAGENT") else { return };
+    let mut script = Command::new("python3");
+    script.args(["-B", "derive_injecagent.py", "--check", "tables/injecagent.json", "--from"]);
+    let ended = script.arg(&folder).output().unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+}
+
 /// With `SYNAPSE_AGENTDOJO_TEXT` naming what `derive_agentdojo.py --text` wrote: made-up words of
 /// the same shape come to the same as those of the benchmark.
 #[test]
