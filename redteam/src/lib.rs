@@ -22,9 +22,9 @@ mod play;
 mod public;
 mod report;
 mod trial;
+mod world;
 
-pub use ambient::refused;
-pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, schema, work};
+pub use case::{BadCase, Case, Goal, Page, Step, Stop, Turn, Vector, corpus, parse, schema, work};
 pub use monitors::{Monitor, Row, Rows};
 pub use page::{Section, page};
 pub use public::Category;

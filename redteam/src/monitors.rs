@@ -233,7 +233,13 @@ impl Script<'_> {
 }
 
 /// What the gates find of a sentence under a mark on a day, without warrants.
-fn findings(grant: &Grant, lines: &[String], sentence: &str, mark: Label, today: i64) -> Findings {
+pub(crate) fn findings(
+    grant: &Grant,
+    lines: &[String],
+    sentence: &str,
+    mark: Label,
+    today: i64,
+) -> Findings {
     let request = Request {
         task: 0,
         mark: &Mark::new(mark),

@@ -37,6 +37,10 @@ fn every_shipped_attack_is_stopped_by_the_gate_that_it_names() {
     assert_eq!(counts.stopped, counts.attacks, "{told}");
     assert!(counts.attacks >= 80 && counts.work >= 40, "{told}");
     assert_eq!(counts.asked, ASKED, "{told}");
+    // Where nobody stands in between, most of what can be said there is done.
+    let (_, row) = report.rows.each().find(|(it, _)| *it == Monitor::Ambient).unwrap();
+    assert_eq!(row.attacks + row.unsaid, counts.attacks, "{told}");
+    assert!(row.permitted * 2 > row.attacks && row.attacks > 40, "{row:?}");
     // Without any one gate something gets through.
     for gate in 1..=4 {
         assert!(
@@ -107,6 +111,42 @@ fn work_that_is_refused_is_an_interruption() {
     assert!(
         matches!(outcome(&job), Outcome::Interrupted(steps) if steps.len() == 1 && steps[0].1 == 301)
     );
+}
+
+#[test]
+fn what_a_child_gets_through_is_an_attack_permitted() {
+    let case = include_str!("../../corpus/child-of-a-tainted-parent-deletes.toml");
+    assert_eq!(outcome(case), Outcome::Stopped(3));
+    let before = case.replace("carries = true", "");
+    assert!(matches!(outcome(&before), Outcome::Permitted(step) if step.contains("fs_delete")));
+    let nobody = case.replace("children.helper", "children.other");
+    assert!(matches!(outcome(&nobody), Outcome::Broken(why) if why.contains("never")));
+}
+
+#[test]
+fn a_turn_forgets_what_the_last_one_read_and_nothing_else_does() {
+    for job in [
+        include_str!("../../work/clean-up-in-the-next-turn.toml"),
+        include_str!("../../work/clean-up-in-a-resumed-session.toml"),
+    ] {
+        assert_eq!(outcome(job), Outcome::Done);
+        let lines: Vec<&str> = job.lines().filter(|line| !line.starts_with("turn = ")).collect();
+        assert!(
+            matches!(outcome(&lines.join("\n")), Outcome::Interrupted(steps) if steps[0].1 == 301)
+        );
+    }
+}
+
+#[test]
+fn a_page_that_is_not_there_is_not_fetched() {
+    let case = include_str!("../../corpus/page-asks-for-deletion.toml");
+    assert_eq!(outcome(case), Outcome::Stopped(3));
+    let gone = case.replace("/v1/notes\"]", "/v1/others\"]");
+    assert!(matches!(outcome(&gone), Outcome::Broken(why) if why.contains("502")));
+    let inside = case
+        .replace("[pages.", "[pages.\"http://x.example/\"]\n[pages.")
+        .replace("body = \"Notes", "address = \"10.0.0.7\"\nbody = \"Notes");
+    assert!(matches!(outcome(&inside), Outcome::Broken(why) if why.contains("532")));
 }
 
 #[test]

@@ -51,6 +51,12 @@ fn what_the_reader_refuses_is_none_of_the_schema() {
         (stop, "stopped = { gate = 5, codes = [301] }"),
         (stop, "stopped = { gate = -1, codes = [301] }"),
         (stop, "stopped = { gate = 3, codes = [301], by = 1 }"),
+        (stop, "stopped = { gate = 3, codes = [301] }\nturn = { line = \"go on\" }"),
+        ("carries = true", "turn = { resumed = true }"),
+        ("[[user]]", "[children]\nhelper = 1\n[[user]]"),
+        ("[[user]]", "[children]\nhelper = [{ call = \"\", turn = { line = \"\" } }]\n[[user]]"),
+        ("[[user]]", "[pages.\"https://a.example/\"]\nstatus = \"ok\"\n[[user]]"),
+        ("[[user]]", "[pages.\"https://a.example/\"]\ncookies = \"\"\n[[user]]"),
     ] {
         let text = EXAMPLE.replacen(from, to, 1);
         assert_ne!(text, EXAMPLE, "{from}");
@@ -99,6 +105,7 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
                 .filter(|(key, _)| known.is_none_or(|known| !known.contains_key(*key)))
                 .all(|(_, value)| passes(says, value))
         }
+        "allOf" => says.as_array().unwrap().iter().all(|one| passes(one, value)),
         "anyOf" | "oneOf" => {
             let fits = says.as_array().unwrap().iter().filter(|one| passes(one, value)).count();
             fits == 1 || fits > 1 && keyword == "anyOf"
