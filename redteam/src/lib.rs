@@ -15,6 +15,7 @@
 
 mod ambient;
 mod case;
+mod census;
 mod monitors;
 mod order;
 mod page;
@@ -25,6 +26,7 @@ mod trial;
 mod world;
 
 pub use case::{BadCase, Case, Goal, Page, Step, Stop, Turn, Vector, corpus, parse, schema, work};
+pub use census::{Line, census};
 pub use monitors::{Monitor, Row, Rows};
 pub use page::{Section, page};
 pub use public::Category;
