@@ -23,6 +23,7 @@ use crate::output;
 /// Exit codes: 0 nothing was permitted and nobody was asked more than is known, 1
 /// otherwise.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Redteam {
     /// `own` for what was written for this door, `agentdojo`, `injecagent`, `all`, or
     /// a folder of cases in TOML.
