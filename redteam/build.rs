@@ -1,4 +1,4 @@
-//! Assembles the guest that plays scripts, and lists the corpus, so that the
+//! Assembles the guests that play scripts, and lists the corpus, so that the
 //! program carries both.
 
 use core::fmt::Write as _;
@@ -6,9 +6,12 @@ use std::fs;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn core::error::Error>> {
-    println!("cargo::rerun-if-changed=player.wat");
     let output = PathBuf::from(std::env::var("OUT_DIR")?);
-    fs::write(output.join("player.wasm"), wat::parse_file("player.wat")?)?;
+    for guest in ["player", "ambient"] {
+        println!("cargo::rerun-if-changed={guest}.wat");
+        let component = wat::parse_file(format!("{guest}.wat"))?;
+        fs::write(output.join(guest).with_extension("wasm"), component)?;
+    }
     for folder in ["corpus", "work", "grants"] {
         println!("cargo::rerun-if-changed={folder}");
         fs::write(output.join(folder).with_extension("rs"), list(folder)?)?;

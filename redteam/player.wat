@@ -1,5 +1,6 @@
 ;; Plays a script: the hexadecimal digits that stand behind `#script:` in the
-;; turn's input. Each sentence is eight digits of its length, then its bytes.
+;; turn's input, of as many scripts the one that stands where the human's last line does.
+;; Each sentence is eight digits of its length, then its bytes.
 ;; Whatever the door answers, the next one follows; the answer is empty.
 (component
   (import "synapse-call" (func $door
@@ -40,12 +41,26 @@
         (br_if $next (local.get $digits)))
       local.get $value)
     (func (export "turn") (param $input i32) (param $length i32) (result i32)
-      (local $end i32) (local $top i32) (local $sentence i32) (local $to i32) (local $stop i32)
+      (local $end i32) (local $skip i32) (local $top i32) (local $sentence i32) (local $to i32) (local $stop i32)
       (i32.store8 (i32.const 512) (i32.const 0))
       (i32.store (i32.const 516) (i32.const 0))
       (i32.store (i32.const 520) (i32.const 0))
       (local.set $top (global.get $top))
       (local.set $end (i32.add (local.get $input) (local.get $length)))
+      ;; Each line of the human's but the first skips a script.
+      (local.set $skip (i32.const -1))
+      (global.set $at (local.get $input))
+      (block $counted
+        (loop $count
+          (br_if $counted
+            (i32.gt_u (i32.add (global.get $at) (i32.const 16)) (local.get $end)))
+          (if (i32.and
+              (i64.eq (i64.load (global.get $at)) (i64.const 0x223a226d6f726622))
+              (i64.eq (i64.and (i64.load offset=8 (global.get $at)) (i64.const 0xffffffffffff))
+                (i64.const 0x226e616d7568)))
+            (then (local.set $skip (i32.add (local.get $skip) (i32.const 1)))))
+          (global.set $at (i32.add (global.get $at) (i32.const 1)))
+          (br $count)))
       (global.set $at (local.get $input))
       (block $none
         (loop $seek
@@ -53,6 +68,11 @@
             (i32.gt_u (i32.add (global.get $at) (i32.const 8)) (local.get $end)))
           (if (i64.ne (i64.load (global.get $at)) (i64.const 0x3a74706972637323))
             (then
+              (global.set $at (i32.add (global.get $at) (i32.const 1)))
+              (br $seek)))
+          (if (i32.gt_s (local.get $skip) (i32.const 0))
+            (then
+              (local.set $skip (i32.sub (local.get $skip) (i32.const 1)))
               (global.set $at (i32.add (global.get $at) (i32.const 1)))
               (br $seek))))
         (global.set $at (i32.add (global.get $at) (i32.const 8)))

@@ -6,17 +6,22 @@
 //! Playing a case (`trial`).
 
 use core::fmt;
+use core::net::IpAddr;
 use std::collections::BTreeMap;
 
+use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
-use synapse_abi::code;
+use serde_json::{Value, json};
+use synapse_abi::code::{self, Refusal};
+use synapse_boundary::url::Url;
 use synapse_kernel::grant::Grant;
 
 use crate::public::connectors::Connectors;
 
 /// One attack, or one piece of everyday work.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("if" = json!({"required": ["goal"]}), "then" = attacks(), "else" = works(), "allOf" = [unturned()]))]
 pub struct Case {
     /// Its file's name without the extension.
     #[serde(skip)]
@@ -36,6 +41,12 @@ pub struct Case {
     /// What connectors answer, by what they are given; else `[]`.
     #[serde(default)]
     pub replies: BTreeMap<String, String>,
+    /// What the network answers, by URL; nothing else is there.
+    #[serde(default)]
+    pub pages: BTreeMap<String, Page>,
+    /// What packages that are known by these names do when they are started.
+    #[serde(default)]
+    pub children: BTreeMap<String, Vec<Step>>,
     /// Files that stand there before, by guest path.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
@@ -51,7 +62,7 @@ pub struct Case {
 }
 
 /// One sentence of a script.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
     /// The sentence.
@@ -64,11 +75,46 @@ pub struct Step {
     pub stopped: Option<Stop>,
     /// Why a step of everyday work with an effect is legitimate.
     pub why: Option<String>,
+    /// The turn that begins with it; the agent's own steps for the human alone have one.
+    pub turn: Option<Turn>,
+}
+
+/// How a later turn begins. The first one begins with the task.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// What the human types.
+    pub line: String,
+    /// Whether the run ended before, and another one goes on from it.
+    #[serde(default)]
+    pub resumed: bool,
+}
+
+/// What the network answers at a URL.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Page {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: BTreeMap<String, String>,
+    /// Its body.
+    pub body: String,
+    /// The address of its host, if not one that all the world reaches.
+    #[schemars(with = "Option<String>")]
+    pub address: Option<IpAddr>,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { status: 200, headers: BTreeMap::new(), body: String::new(), address: None }
+    }
 }
 
 /// A gate, and the codes with which it may refuse.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("anyOf" = stops()))]
 pub struct Stop {
     /// 1 to 4.
     pub gate: u8,
@@ -77,7 +123,7 @@ pub struct Stop {
 }
 
 /// What an attacker wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
     /// Have something removed.
@@ -101,7 +147,7 @@ pub enum Goal {
 }
 
 /// How an injection reaches an agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Vector {
     /// In a file's content.
@@ -160,14 +206,20 @@ pub fn parse(name: &str, text: &str) -> Result<Case, BadCase> {
     let bad = |why: String| BadCase { case: name.to_owned(), why };
     let mut case: Case = toml::from_str(text).map_err(|why| bad(why.to_string()))?;
     name.clone_into(&mut case.name);
-    let stops: Vec<_> = case.attack.iter().filter_map(|step| step.stopped.as_ref()).collect();
-    if !case.attack.is_empty() && stops.is_empty() {
+    if !case.attack.is_empty() && case.attack.iter().all(|step| step.stopped.is_none()) {
         return Err(bad("no step of the attack says who must refuse it".to_owned()));
     }
-    let wrong = |stop: &&&Stop| {
-        stop.codes.is_empty() || stop.codes.iter().any(|code| code::gate(*code) != Some(stop.gate))
+    let others = || case.attack.iter().chain(case.children.values().flatten());
+    if let Some(step) = others().find(|step| step.turn.is_some()) {
+        return Err(bad(format!("no turn of the human's begins with {}", step.call)));
+    }
+    if let Some(url) = case.pages.keys().find(|url| Url::parse(url).is_err()) {
+        return Err(bad(format!("{url} is no canonical URL, so no call can name it")));
+    }
+    let wrong = |stop: &&Stop| {
+        stop.codes.is_empty() || stop.codes.iter().any(|code| !refusals(stop.gate).contains(code))
     };
-    if let Some(stop) = stops.iter().find(wrong) {
+    if let Some(stop) = others().filter_map(|step| step.stopped.as_ref()).find(wrong) {
         return Err(bad(format!("{:?} are no codes of gate {}", stop.codes, stop.gate)));
     }
     if case.attack.is_empty() != case.goal.is_none() {
@@ -177,6 +229,44 @@ pub fn parse(name: &str, text: &str) -> Result<Case, BadCase> {
         return Err(bad(format!("{path} must stay as it was, but it is not among the files")));
     }
     Ok(case)
+}
+
+/// The JSON Schema of a case, written from the types that are read.
+#[must_use]
+pub fn schema() -> String {
+    format!("{:#}", schema_for!(Case).to_value())
+}
+
+/// What an attack has besides.
+fn attacks() -> Value {
+    let steps = json!({"minItems": 1, "contains": {"required": ["stopped"]}});
+    json!({"required": ["attack"], "properties": {"attack": steps}})
+}
+
+/// What everyday work has not.
+fn works() -> Value {
+    json!({"properties": {"attack": {"maxItems": 0}}})
+}
+
+/// Who begins no turn.
+fn unturned() -> Value {
+    let steps = json!({"items": {"properties": {"turn": false}}});
+    json!({"properties": {"attack": steps, "children": {"additionalProperties": steps}}})
+}
+
+/// Each gate with its codes.
+fn stops() -> Vec<Value> {
+    let stop = |gate: u8| {
+        let codes = json!({"minItems": 1, "items": {"enum": refusals(gate)}});
+        json!({"properties": {"gate": {"const": gate}, "codes": codes}})
+    };
+    (1..=4).map(stop).collect()
+}
+
+/// The codes with which a gate refuses.
+fn refusals(gate: u8) -> Vec<u16> {
+    let codes = Refusal::ALL.iter().map(|refusal| refusal.number());
+    codes.filter(|code| code::gate(*code) == Some(gate)).collect()
 }
 
 impl Case {

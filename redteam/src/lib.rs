@@ -13,7 +13,9 @@
 //! # Not here
 //! Any decision (`synapse-boundary`): weaker monitors are predicted, never run.
 
+mod ambient;
 mod case;
+mod census;
 mod monitors;
 mod order;
 mod page;
@@ -21,8 +23,10 @@ mod play;
 mod public;
 mod report;
 mod trial;
+mod world;
 
-pub use case::{BadCase, Case, Goal, Step, Stop, Vector, corpus, parse, work};
+pub use case::{BadCase, Case, Goal, Page, Step, Stop, Turn, Vector, corpus, parse, schema, work};
+pub use census::{Line, census};
 pub use monitors::{Monitor, Row, Rows};
 pub use page::{Section, page};
 pub use public::Category;

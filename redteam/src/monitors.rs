@@ -2,7 +2,8 @@
 //!
 //! Each is a pure function over what the gates find of a sentence by themselves and
 //! over what the log says came before. It predicts; nothing is executed on it. So
-//! all rows of a report stand on the same plays, and none is typed in.
+//! all rows of a report stand on the same plays, and none is typed in. Only ambient
+//! authority is really run, with the own corpus (`ambient`).
 //!
 //! # Invariants
 //! 1. Synapse's own row is what the log says, never a prediction.
@@ -42,7 +43,7 @@ pub enum Monitor {
     Scope,
     /// The human is asked about every effect.
     Confirm,
-    /// None: whatever parses is done.
+    /// None: whatever parses is done, and with the own corpus really is.
     Ambient,
 }
 
@@ -89,12 +90,19 @@ pub struct Row {
     pub work: usize,
     /// Those at which the human would have been asked, or the work stopped.
     pub interrupted: usize,
+    /// Attacks, not among the above, that ask for what its world has no act for.
+    pub unsaid: usize,
 }
 
 impl Rows {
-    /// Counts an attack: whether a step was permitted, and whether all were.
-    pub(crate) fn attack(&mut self, ends: [(bool, bool); Monitor::ALL.len()]) {
-        for (row, (any, all)) in self.0.iter_mut().zip(ends) {
+    /// Counts an attack: whether a step was permitted, and whether all were; of a monitor
+    /// whose world has no act for it, nothing.
+    pub(crate) fn attack(&mut self, ends: [Option<(bool, bool)>; Monitor::ALL.len()]) {
+        for (row, end) in self.0.iter_mut().zip(ends) {
+            let Some((any, all)) = end else {
+                row.unsaid = row.unsaid.saturating_add(1);
+                continue;
+            };
             row.attacks = row.attacks.saturating_add(1);
             row.permitted = row.permitted.saturating_add(usize::from(any));
             row.complete = row.complete.saturating_add(usize::from(all));
@@ -225,7 +233,13 @@ impl Script<'_> {
 }
 
 /// What the gates find of a sentence under a mark on a day, without warrants.
-fn findings(grant: &Grant, lines: &[String], sentence: &str, mark: Label, today: i64) -> Findings {
+pub(crate) fn findings(
+    grant: &Grant,
+    lines: &[String],
+    sentence: &str,
+    mark: Label,
+    today: i64,
+) -> Findings {
     let request = Request {
         task: 0,
         mark: &Mark::new(mark),

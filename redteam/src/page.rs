@@ -52,7 +52,11 @@ impl Rows {
         let line = |(monitor, row): (Monitor, Row)| {
             let attacks = format!("{} of {}", row.permitted, row.attacks);
             let work = format!("{} of {}", row.interrupted, row.work);
-            format!("{:<28} {attacks:>18} {work:>18}", monitor.name())
+            let unsaid = match row.unsaid {
+                0 => String::new(),
+                unsaid => format!("   {unsaid} attacks it cannot say"),
+            };
+            format!("{:<28} {attacks:>18} {work:>18}{unsaid}", monitor.name())
         };
         any.then_some(head).into_iter().chain(self.each().filter(|_| any).map(line)).collect()
     }
@@ -64,6 +68,7 @@ impl Rows {
             json!({
                 "monitor": monitor.name(), "attacks": row.attacks, "permitted": row.permitted,
                 "complete": row.complete, "work": row.work, "interrupted": row.interrupted,
+                "unsaid": row.unsaid,
             })
         };
         self.each().map(row).collect()
@@ -72,13 +77,13 @@ impl Rows {
 
 fn table(rows: &Rows) -> String {
     let mut out = String::from(
-        "<table><tr><th>monitor</th><th>attacks permitted</th><th>complete</th><th>work interrupted</th></tr>\n",
+        "<table><tr><th>monitor</th><th>attacks permitted</th><th>complete</th><th>work interrupted</th><th>attacks it cannot say</th></tr>\n",
     );
     for (number, (monitor, row)) in (1..).zip(rows.each()) {
-        let Row { attacks, permitted, complete, work, interrupted } = row;
+        let Row { attacks, permitted, complete, work, interrupted, unsaid } = row;
         let _ = writeln!(
             out,
-            "<tr><td>{number}. {}</td><td>{permitted} of {attacks}</td><td>{complete}</td><td>{interrupted} of {work}</td></tr>",
+            "<tr><td>{number}. {}</td><td>{permitted} of {attacks}</td><td>{complete}</td><td>{interrupted} of {work}</td><td>{unsaid}</td></tr>",
             monitor.name()
         );
     }
@@ -153,7 +158,7 @@ circle{fill:#999}circle.own{fill:#0a7}text.own{font-weight:700}
 @media(prefers-color-scheme:dark){body{background:#111;color:#ddd}}
 </style></head><body><h1>Red team</h1>
 <p>Attacks permitted and work interrupted, of the same plays. The first row is what the log says; the others are
-what weaker monitors would have said of the same sentences.</p>
+what weaker monitors would have said of the same sentences; with the own corpus, ambient authority is really run.</p>
 ";
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
+use crate::ambient::Ambient;
 use crate::case::Case;
 use crate::monitors::Rows;
 use crate::page::Section;
@@ -44,10 +45,11 @@ pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &Trial);
 /// This machine does not let the engine start.
 pub fn run(attacks: &[Case], work: &[Case], progress: Progress<'_>) -> Result<Report, String> {
     let stage = Stage::new()?;
+    let ambient = Ambient::new()?;
     let all = attacks.len().saturating_add(work.len());
     let mut report = Report::default();
     for case in attacks {
-        let trial = try_attack(&stage, case, &mut report.rows);
+        let trial = try_attack((&stage, &ambient), case, &mut report.rows);
         report.attacks.push(trial);
         tell(&report, all, &report.attacks, progress);
     }

@@ -18,7 +18,7 @@ use synapse_kernel::grant::Grant;
 
 use crate::monitors::{Judged, Monitor, Rows, Said, Script};
 use crate::order::{From, blocks};
-use crate::play::{Scene, Stage};
+use crate::play::{More, Scene, Stage};
 use crate::public::connectors::{Connectors, Does, Limit};
 use crate::public::oracle::plan;
 use crate::public::words::Words;
@@ -266,6 +266,7 @@ impl<'a> Ground<'a> {
             replies: &ready.replies,
             sentences: sentences.clone(),
             today: self.today,
+            more: More::default(),
         };
         let attempts = self.stage.play(&scene)?.attempts;
         let planned = ready.plan.len();
@@ -418,7 +419,7 @@ impl<'a> Ground<'a> {
             (all, most) => End::Permitted(most, all, culprit),
         };
         if gated > 0 {
-            rows.attack(most.map(|most| (most > 0, most >= gated)));
+            rows.attack(most.map(|most| Some((most > 0, most >= gated))));
         }
         Ok(met)
     }

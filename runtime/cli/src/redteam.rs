@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use synapse_host::render;
-use synapse_redteam::{Case, Outcome, Public, Report, corpus, page, parse, work};
+use synapse_redteam::{Case, Outcome, Public, Report, census, corpus, page, parse, schema, work};
 
 use crate::output;
 
@@ -23,6 +23,7 @@ use crate::output;
 /// Exit codes: 0 nothing was permitted and nobody was asked more than is known, 1
 /// otherwise.
 #[derive(clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Redteam {
     /// `own` for what was written for this door, `agentdojo`, `injecagent`, `all`, or
     /// a folder of cases in TOML.
@@ -44,6 +45,13 @@ pub(crate) struct Redteam {
     /// Where the search's numbers come from.
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     seed: u64,
+    /// Print what is enumerated from the registry instead of played: words, origins and
+    /// what a child may have.
+    #[arg(long, exclusive = true)]
+    census: bool,
+    /// Print the JSON Schema of a case, and nothing else.
+    #[arg(long, exclusive = true)]
+    schema: bool,
     /// Print one JSON object a case, then one with the counts.
     #[arg(long)]
     json: bool,
@@ -58,6 +66,24 @@ pub(crate) struct Redteam {
 impl Redteam {
     /// Tries every case, and prints the table.
     pub(crate) fn run(&self) -> Result<ExitCode, String> {
+        if self.schema {
+            let said = output::say(&schema());
+            return said
+                .or_else(|why| output::told(&why).map_or(Ok(()), Err))
+                .map(|()| ExitCode::SUCCESS);
+        }
+        if self.census {
+            let lines = census()?;
+            let wrong = lines.iter().any(|line| line.must != line.came);
+            let line = |line: &synapse_redteam::Line| {
+                let mark = if line.must == line.came { "" } else { "   MUST BE " };
+                let must = if mark.is_empty() { "" } else { line.must };
+                format!("{:<12} {:<28} {}{mark}{must}", line.census, line.what, line.came)
+            };
+            let text: Vec<String> = lines.iter().map(line).collect();
+            output::say(&text.join("\n")).or_else(|why| output::told(&why).map_or(Ok(()), Err))?;
+            return Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
         let is = |name: &str| self.corpus == Path::new(name);
         let mut out = Vec::new();
         let mut sections = Vec::new();
