@@ -56,7 +56,7 @@ impl Cancel {
             }
             thread::sleep(PERIOD);
         }
-        eprintln!("run {shown} has ended");
+        tell!("run {shown} has ended");
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -52,7 +52,7 @@ impl Confirm {
         }
         match &asking[..] {
             [] => {
-                eprintln!("no run asks anything");
+                tell!("no run asks anything");
                 Ok(ExitCode::SUCCESS)
             }
             [holder] => answer(holder),
@@ -67,9 +67,9 @@ fn answer(holder: &Holder) -> Result<ExitCode, String> {
     let run = audit::shown(Path::new(&holder.run));
     let came = elsewhere::answer(&dir(holder)?, Terminal::new(Stream::Output));
     match came.map_err(|why| format!("run {run} took no answer: {why}\n`synapse ps` lists the runs that go on"))? {
-        Came::Answered(Word::Yes) => eprintln!("allowed once"),
-        Came::Answered(Word::No | Word::Other) => eprintln!("not allowed"),
-        Came::Nothing => eprintln!("run {run} asks nothing"),
+        Came::Answered(Word::Yes) => tell!("allowed once"),
+        Came::Answered(Word::No | Word::Other) => tell!("not allowed"),
+        Came::Nothing => tell!("run {run} asks nothing"),
         Came::Gone => return Err(format!("the question does not stand any longer\n`synapse why` says what came of it in run {run}")),
         Came::Unanswered => return Err("nobody answered here, so the question stands\na question is answered at a terminal, standard input and output".to_owned()),
     }

@@ -91,7 +91,7 @@ impl Firmware {
             Action::Build { contents, output } => {
                 let bundle = contents.bundle()?;
                 fs::write(&output, &bundle).map_err(|why| cannot("write", &output, &why))?;
-                eprintln!("{}: {} bytes", shown(&output), bundle.len());
+                tell!("{}: {} bytes", shown(&output), bundle.len());
                 Ok(ExitCode::SUCCESS)
             }
             Action::Run { contents, image, memory, disk, disk_size, kvm } => {
@@ -104,7 +104,7 @@ impl Firmware {
                 let processor = match kvm {
                     true if plan.probe() => Processor::Kvm,
                     true => {
-                        eprintln!("KVM does not run the image here; it is emulated");
+                        tell!("KVM does not run the image here; it is emulated");
                         Processor::Emulated
                     }
                     false => Processor::Emulated,
@@ -212,7 +212,7 @@ fn add_folder(writer: &mut Writer, folder: &Path, path: &str) -> Result<(), Stri
         } else if kind.is_file() {
             add(writer, &path, &read(&own)?)?;
         } else {
-            eprintln!("{}: left out, for it is neither a file nor a folder", shown(&own));
+            tell!("{}: left out, for it is neither a file nor a folder", shown(&own));
         }
     }
     Ok(())

@@ -132,7 +132,7 @@ impl How {
         let (name, version) = (&package.manifest.name, package.manifest.version);
         let vouched = store.vouched(package, self.new_key.unwrap_or_default()).map_err(told)?;
         if !follows(package, installed, self.allow_downgrade).map_err(told)? {
-            eprintln!("{name} {version} is installed already");
+            tell!("{name} {version} is installed already");
             return Ok(ExitCode::SUCCESS);
         }
         let warnings = store.look_alikes(package).map_err(told)?;
@@ -140,7 +140,7 @@ impl How {
         let grant = match (&self.accept, &self.grant) {
             (Some(accept), Some(grant)) => {
                 for warning in &warnings {
-                    eprintln!("warning: {}", render::escape(warning));
+                    tell!("warning: {}", render::escape(warning));
                 }
                 accepted(package, accept, grant)?
             }
@@ -150,21 +150,21 @@ impl How {
                 } else {
                     String::new()
                 };
-                eprintln!("it asks for no more than you agreed to{key}");
+                tell!("it asks for no more than you agreed to{key}");
                 question.grant().map_err(told)?
             }
             _ => {
                 let Some(()) =
                     consent::ask(&mut question, self.plain, name, &refused(package, source))?
                 else {
-                    eprintln!("{name} {version} is not installed; nothing was changed");
+                    tell!("{name} {version} is not installed; nothing was changed");
                     return Ok(ExitCode::FAILURE);
                 };
                 question.grant().map_err(told)?
             }
         };
         store.install(package, installed, &grant, vouched, &from(source)).map_err(told)?;
-        eprintln!(
+        tell!(
             "installed {name} {version}, {}\nsee what it may do: synapse show {name}\n\
              run it:             synapse run {name} \"…\" --dir …",
             package.digest()

@@ -71,7 +71,7 @@ impl List {
         let store = install::store()?;
         let names = store.names().map_err(|why| why.to_string())?;
         if names.is_empty() && !self.json {
-            eprintln!("no package is installed");
+            tell!("no package is installed");
         }
         for name in names {
             let told = match (store.get(&name), self.json) {
@@ -120,7 +120,7 @@ impl Revoke {
         let installed = find(&self.package)?;
         let store = install::store()?;
         store.revoke(&installed, &self.parts).map_err(|why| why.to_string())?;
-        eprintln!("taken back from `{}`", self.package);
+        tell!("taken back from `{}`", self.package);
         end_runs(&self.package)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -133,7 +133,7 @@ impl Remove {
         if !install::store()?.remove(&self.package).map_err(|why| why.to_string())? {
             return Err(missing(&self.package));
         }
-        eprintln!("removed `{}`", self.package);
+        tell!("removed `{}`", self.package);
         end_runs(&self.package)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -151,7 +151,7 @@ fn end_runs(package: &str) -> Result<(), String> {
                 Ok(status) if status.package.as_deref() != Some(package) => {}
                 Ok(status) => {
                     if !status.cancelled {
-                        eprintln!("ending its run {}", render::line(&holder.run, WIDTH));
+                        tell!("ending its run {}", render::line(&holder.run, WIDTH));
                         // Whether it did is seen in the next round.
                         drop(control::ask(&dir, Request::Cancel));
                     }

@@ -82,13 +82,13 @@ impl Trust {
         let shown = show(&path);
         if self.revoke {
             trust::revoke(&state, &path).map_err(|why| why.to_string())?;
-            eprintln!("{shown} counts as written by others");
+            tell!("{shown} counts as written by others");
             return Ok(ExitCode::SUCCESS);
         }
         let came = trust::trust(&state, &path, Terminal::new(Stream::Output), PATIENCE);
         match came.map_err(|why| why.to_string())? {
-            Came::Trusted => eprintln!("{shown} counts as written by you, until it changes"),
-            Came::Already => eprintln!("{shown} counts as written by you already"),
+            Came::Trusted => tell!("{shown} counts as written by you, until it changes"),
+            Came::Already => tell!("{shown} counts as written by you already"),
             Came::Refused => {
                 return Err(format!("{shown} still counts as written by others: nobody typed yes"));
             }

@@ -6,6 +6,10 @@
 //! # Not here
 //! Any decision about a call (`synapse-boundary`).
 
+// First, for its macros.
+#[macro_use]
+mod output;
+
 mod audit;
 mod bench;
 mod bound;
@@ -24,7 +28,6 @@ mod label;
 mod manual;
 mod mount;
 mod new;
-mod output;
 mod package;
 mod primitives;
 mod progress;
@@ -104,7 +107,7 @@ fn read(result: Result<ExitCode, audit::AuditError>) -> ExitCode {
 }
 
 fn failed(told: &str, code: u8) -> ExitCode {
-    eprintln!("error: {told}");
+    tell!("error: {told}");
     ExitCode::from(code)
 }
 

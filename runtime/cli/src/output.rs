@@ -3,7 +3,7 @@
 //! # Not here
 //! Making what others wrote visible (`synapse_host::render`).
 
-use core::fmt::{Display, Write as _};
+use core::fmt::{Arguments, Write as _};
 use serde_json::Value;
 use std::io::{self, Write as _};
 use synapse_host::render;
@@ -15,9 +15,19 @@ pub(crate) fn say(text: &str) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// Writes one line on standard error, in one write; nothing stops because nobody reads it.
-pub(crate) fn tell(text: impl Display) {
-    drop(io::stderr().lock().write_all(format!("{text}\n").as_bytes()));
+/// Writes on standard error, in one write; nothing stops because nobody reads it.
+pub(crate) fn tell(text: Arguments<'_>, end: &str) {
+    drop(io::stderr().lock().write_all(format!("{text}{end}").as_bytes()));
+}
+
+/// Writes one line on standard error.
+macro_rules! tell {
+    ($($text:tt)*) => { $crate::output::tell(format_args!($($text)*), "\n") };
+}
+
+/// Writes what stands in a line on standard error.
+macro_rules! tell_part {
+    ($($text:tt)*) => { $crate::output::tell(format_args!($($text)*), "") };
 }
 
 /// One line of JSON in which each hidden character is escaped, so that it stays

@@ -29,9 +29,9 @@ impl Bar {
     pub(crate) fn show(&mut self, progress: Progress) {
         let first = self.last.replace(progress).is_none();
         if first && progress.done > 0 {
-            eprintln!("going on with {}, of which {} came before", self.what, size(progress.done));
+            tell!("going on with {}, of which {} came before", self.what, size(progress.done));
         } else if first {
-            eprintln!("fetching {}", self.what);
+            tell!("fetching {}", self.what);
         }
         if self.is_watched && self.shown.is_none_or(|shown| shown.elapsed() >= PERIOD) {
             self.shown = Some(Instant::now());
@@ -44,9 +44,9 @@ impl Bar {
         match self.last {
             Some(progress) if self.is_watched => {
                 write(progress);
-                eprintln!();
+                tell!("");
             }
-            Some(progress) => eprintln!("{}", told(progress)),
+            Some(progress) => tell!("{}", told(progress)),
             None => {}
         }
     }
@@ -54,9 +54,7 @@ impl Bar {
 
 fn write(progress: Progress) {
     // The line before may have been longer.
-    eprint!("\r{:<40}", told(progress));
-    // A line that is not seen costs nothing.
-    drop(io::stderr().flush());
+    tell_part!("\r{:<40}", told(progress));
 }
 
 fn told(progress: Progress) -> String {

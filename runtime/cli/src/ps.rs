@@ -28,7 +28,7 @@ impl Ps {
     pub(crate) fn run(self) -> Result<ExitCode, String> {
         let holders = live()?;
         if holders.is_empty() && !self.json {
-            eprintln!("no run goes on");
+            tell!("no run goes on");
         }
         for holder in holders {
             let told = if self.json { output::json(&object(&holder)?) } else { line(&holder)? };

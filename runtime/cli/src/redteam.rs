@@ -119,13 +119,13 @@ impl Redteam {
             let texts = texts.as_deref().filter(|_| name == "agentdojo");
             let mut told = |number: usize| {
                 if lively && number.is_multiple_of(25) {
-                    eprint!("\r\x1b[K{name}: {number} cases");
+                    tell_part!("\r\x1b[K{name}: {number} cases");
                 }
             };
             let bench =
                 synapse_redteam::play(public, texts, &|case| case.contains(wanted), &mut told)?;
             if lively {
-                eprint!("\r\x1b[K");
+                tell_part!("\r\x1b[K");
             }
             played += bench.cases.len() + bench.jobs.len();
             let wrote = if self.json { bench.json(&mut out) } else { bench.table(&mut out) };
@@ -176,14 +176,12 @@ impl Redteam {
                     Outcome::Interrupted(_) => "interrupted".to_owned(),
                     Outcome::Broken(_) => "BROKEN".to_owned(),
                 };
-                eprintln!("{} ({} orders): {outcome}", shown(&trial.case), trial.orders);
+                tell!("{} ({} orders): {outcome}", shown(&trial.case), trial.orders);
             } else if lively {
-                eprint!("\r{number} of {all}");
+                tell_part!("\r{number} of {all}");
                 if number == all {
-                    eprint!("\r\x1b[K");
+                    tell_part!("\r\x1b[K");
                 }
-                // A screen that is gone is no reason to end.
-                let _ = io::stderr().flush();
             }
         };
         synapse_redteam::run(attacks, work, &mut told)

@@ -175,7 +175,7 @@ impl Manner {
             Ok(summary) => summary,
             // Whatever it failed at, it was asked to.
             Err(why) if cancel.load(Ordering::Relaxed) => {
-                eprintln!("{why}");
+                tell!("{why}");
                 return Ok(ExitCode::from(CANCELLED));
             }
             Err(why) => return Err(why.to_string()),
@@ -211,12 +211,12 @@ fn offer(dirs: &[MountOption]) {
         Ok(offers) => {
             for path in offers {
                 let path = render::escape(path.as_os_str().as_encoded_bytes());
-                eprintln!(
+                tell!(
                     "{path} counts as written by others; if you wrote it: synapse label trust {path}"
                 );
             }
         }
-        Err(why) => eprintln!("warning: {why}"),
+        Err(why) => tell!("warning: {why}"),
     }
 }
 
@@ -245,7 +245,7 @@ fn answerer(lines: bool, json: bool) -> Box<dyn Fn(Answer<'_>)> {
             "error": answer.err().map(|why| why.to_string()),
         })))),
         Ok(answer) => drop(output::say(render::block(answer).trim_end_matches('\n'))),
-        Err(why) => eprintln!("no answer: {}", render::escape(why.to_string())),
+        Err(why) => tell!("no answer: {}", render::escape(why.to_string())),
     })
 }
 
@@ -259,7 +259,7 @@ fn named(agent: PathBuf) -> Result<Agent, String> {
     let Some(installed) = installed else { return Ok(Agent::Path(agent)) };
     if agent.exists() {
         let name = installed.name();
-        eprintln!("running the installed package `{name}`; write ./{name} for what stands here");
+        tell!("running the installed package `{name}`; write ./{name} for what stands here");
     }
     Ok(installed)
 }
@@ -294,7 +294,7 @@ fn watch_ctrl_c(cancel: Arc<AtomicBool>) -> io::Result<()> {
                 if cancel.swap(true, Ordering::Relaxed) {
                     process::exit(CANCELLED.into());
                 }
-                eprintln!("ending the run; once more ends this program at once");
+                tell!("ending the run; once more ends this program at once");
             }
         });
     })?;
@@ -310,7 +310,7 @@ fn warner(json: bool, quiet: bool) -> Box<dyn Fn(&Warning<'_>)> {
         }),
         (false, false) => Box::new(|Warning { file, text, notice }| {
             let name = render::escape(file.as_os_str().as_encoded_bytes());
-            eprintln!("{}", check::shown("warning", notice, &name, text));
+            tell!("{}", check::shown("warning", notice, &name, text));
         }),
     }
 }
@@ -322,7 +322,7 @@ fn changed(json: bool, quiet: bool) -> Box<dyn Fn(&str)> {
         (false, true) => {
             drop(output::say(&output::json(&json!({"type": "changed", "what": what}))));
         }
-        (false, false) => eprintln!(
+        (false, false) => tell!(
             "warning: the {what} of this run and of the one that it goes on from differ; \
              what counts now is this run's"
         ),
@@ -334,7 +334,7 @@ fn reporter(json: bool, quiet: bool) -> Arc<dyn Fn(&Crossing<'_>) + Send + Sync>
         (true, _) => Arc::new(|_| {}),
         // Nobody stops a run because its reader left: the log has it all.
         (false, true) => Arc::new(|crossing| drop(output::say(&output::json(&call(crossing))))),
-        (false, false) => Arc::new(|crossing| output::tell(words::crossing(crossing))),
+        (false, false) => Arc::new(|crossing| tell!("{}", words::crossing(crossing))),
     }
 }
 
@@ -367,28 +367,28 @@ fn tell(summary: &Summary, cancelled: bool, told: bool) -> io::Result<()> {
         .map(|(count, gate)| format!("{} by gate {gate}", words::grouped(*count)))
         .collect();
     let refused = if refused.is_empty() { "0".to_owned() } else { refused.join(", ") };
-    eprintln!(
+    tell!(
         "{} calls, refused: {refused}, failed: {}, {} records",
         words::grouped(summary.calls),
         words::grouped(summary.faults),
         words::grouped(summary.records),
     );
     let dir = render::escape(summary.run_dir.as_os_str().as_encoded_bytes());
-    eprintln!("run directory: {dir}");
+    tell!("run directory: {dir}");
     if let Some(why) = &summary.unkept {
-        eprintln!("warning: {}", render::escape(why));
+        tell!("warning: {}", render::escape(why));
     }
-    eprintln!("read it:  synapse audit show latest");
-    eprintln!("check it: synapse audit verify latest");
+    tell!("read it:  synapse audit show latest");
+    tell!("check it: synapse audit verify latest");
     match &summary.answer {
         Ok(_) if told => {}
-        _ if cancelled => eprintln!("the run was ended before the agent answered"),
-        Err(why) => eprintln!(
+        _ if cancelled => tell!("the run was ended before the agent answered"),
+        Err(why) => tell!(
             "the agent ended without an answer: {}\n\
              the last records say what it was doing",
             render::escape(why)
         ),
-        Ok(answer) if answer.is_empty() => eprintln!("the agent ended with an empty answer"),
+        Ok(answer) if answer.is_empty() => tell!("the agent ended with an empty answer"),
         Ok(answer) => output::say(render::block(answer).trim_end_matches('\n'))?,
     }
     Ok(())

@@ -106,7 +106,7 @@ impl Set {
         let mut secret = Secret::new(&name, sample, &places).map_err(|why| said(&why))?;
         secret.value = Value::parse(&asked(&name)?).map_err(|why| said(&why))?;
         for place in secret.destinations.iter().filter(|place| place.is_clear_text()) {
-            eprintln!("warning: on its way to {place} anybody can read it; use https if you can");
+            tell!("warning: on its way to {place} anybody can read it; use https if you can");
         }
         vault
             .change(|kept| {
@@ -114,8 +114,8 @@ impl Set {
                 kept.push(secret);
             })
             .map_err(|why| said(&why))?;
-        eprintln!("`{name}` is kept, for {}", places.join(", "));
-        eprintln!("{}", keeper(vault)?);
+        tell!("`{name}` is kept, for {}", places.join(", "));
+        tell!("{}", keeper(vault)?);
         Ok(())
     }
 }
@@ -138,14 +138,14 @@ impl List {
             };
             output::json(&json!({"secrets": secrets, "key": key}))
         } else if kept.is_empty() {
-            eprintln!("no secret is kept; `synapse secret set NAME --for PLACE` keeps one");
+            tell!("no secret is kept; `synapse secret set NAME --for PLACE` keeps one");
             return Ok(());
         } else {
             let widest = kept.iter().map(|secret| secret.name.len()).max().unwrap_or_default();
             let line = |secret: &Secret| {
                 format!("{:<widest$}  {}", secret.name, places(secret).join(", "))
             };
-            eprintln!("{}", keeper(vault)?);
+            tell!("{}", keeper(vault)?);
             kept.iter().map(line).collect::<Vec<_>>().join("\n")
         };
         output::say(&told).or_else(|why| output::told(&why).map_or(Ok(()), Err))
@@ -160,7 +160,7 @@ impl Remove {
             return Err("no secret has this name\n`synapse secret list` shows them".to_owned());
         }
         vault.change(|kept| kept.retain(|known| known.name != name)).map_err(|why| said(&why))?;
-        eprintln!("`{name}` is gone; where it is used it is worth changing too");
+        tell!("`{name}` is gone; where it is used it is worth changing too");
         Ok(())
     }
 }
@@ -199,10 +199,10 @@ fn asked(name: &str) -> Result<Zeroizing<Vec<u8>>, String> {
         return line(stdin.as_fd()).map_err(failed);
     }
     let typed = Silent::begin(stdin.as_fd()).and_then(|silent| {
-        eprint!("value of `{name}`, which is not shown: ");
+        tell_part!("value of `{name}`, which is not shown: ");
         silent.line()
     });
-    eprintln!();
+    tell!("");
     let typed = typed.map_err(failed)?;
     typed.ok_or_else(|| "nothing was kept: it was ended with Ctrl-C\ngive it again".to_owned())
 }

@@ -141,7 +141,7 @@ fn list(json: bool) -> Result<ExitCode, String> {
     dirs.retain(|dir| dir.join(FILE).exists());
     dirs.sort();
     if dirs.is_empty() && !json {
-        eprintln!("no run has a session");
+        tell!("no run has a session");
     }
     let told = dirs.iter().map(|dir| {
         let name = dir.file_name().unwrap_or_default().to_string_lossy();

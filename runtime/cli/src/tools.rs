@@ -197,7 +197,7 @@ impl Add {
             None => list.manifest(&server, &start),
         };
         add(&folder, &manifest)?;
-        eprintln!(
+        tell!(
             "{} tools; edit {}, then use `synapse tools approve {server}`",
             list.tools.len(),
             shown(&folder.manifest_path().to_string_lossy())
@@ -212,7 +212,7 @@ fn fill(template: &str, server: &str, read: &[String]) -> Result<ExitCode, Strin
     let text = template::fill(template, server, read).map_err(|why| why.replace("; ", "\n"))?;
     let manifest = Manifest::check(&text).map_err(|all| told(&all))?;
     add(&folder, &text)?;
-    eprintln!(
+    tell!(
         "{} lines; read {}, then use `synapse tools approve {server}`",
         manifest.verbs.len(),
         shown(&folder.manifest_path().to_string_lossy())
@@ -232,7 +232,7 @@ impl One {
         let folder = folder(&self.server)?;
         let approved = folder.approved().map_err(|why| unapproved(&why))?;
         for notice in approved.manifest.warnings() {
-            eprintln!("warning: {}", shown(&notice.to_string()));
+            tell!("warning: {}", shown(&notice.to_string()));
         }
         let list = offers(&approved.manifest)?;
         if list.digest() != approved.list {
@@ -288,7 +288,7 @@ impl Approve {
         folder.approve(&text, &manifest, &list).map_err(|why| {
             format!("the approval cannot be kept: {why}\ncheck the folder's permissions")
         })?;
-        eprintln!("{} is approved, until its manifest or its list changes", self.server);
+        tell!("{} is approved, until its manifest or its list changes", self.server);
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -65,7 +65,7 @@ impl Undo {
             return self.done(&plan, lasting);
         }
         if !self.yes && !ask(count)? {
-            eprintln!("nothing was undone");
+            tell!("nothing was undone");
             return Ok(ExitCode::FAILURE);
         }
         let (mut taken, mut told) = (Vec::new(), Ok(()));
@@ -145,7 +145,7 @@ fn ask(count: usize) -> Result<bool, String> {
             .to_owned());
     }
     let plural = if count == 1 { "this change" } else { "these changes" };
-    eprint!("undo {plural}? yes or no: ");
+    tell_part!("undo {plural}? yes or no: ");
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     read.map_err(|why| format!("the answer could not be read: {why}\ntry again"))?;

@@ -54,7 +54,7 @@ impl Build {
         let toolchain = Toolchain::find(self.toolchain, TARGET)
             .map_err(|lacks| BuildError::NoToolchain { lacks })?;
         let package = Package::read(&toolchain, &self.package)?;
-        eprintln!("building {} with {toolchain}", package.name);
+        tell!("building {} with {toolchain}", package.name);
         let component = component::encode(&compile(&toolchain, &package)?)?;
         let admitted = admit(&component)
             .map_err(|refused| BuildError::Component { why: refused.to_string() })?;

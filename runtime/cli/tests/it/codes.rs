@@ -29,6 +29,15 @@ fn each_documented_code_is_one_that_the_command_ends_with() {
     }
 }
 
+#[test]
+fn a_reader_of_errors_that_left_changes_no_code() {
+    let dir = tempfile::tempdir().unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = crate::command(dir.path(), &["audit", "verify", "latest"]);
+    assert_eq!(command.stderr(writer).status().unwrap().code(), Some(1));
+}
+
 fn end(code: i32, dir: &Path) -> Output {
     match code {
         0 => synapse(dir, &["primitives"]),
