@@ -4,7 +4,7 @@
 //! Fetching (`synapse_host::package`).
 
 use core::time::Duration;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::time::Instant;
 use synapse_host::package::{Progress, Source};
 use synapse_host::render;
