@@ -239,9 +239,10 @@ fn source(
             Ok(_) | Err(Fault::Unsupported) => Label::SYSTEM,
             Err(_) => files,
         },
-        // A number shows nothing of who is there; that nobody came, they decided.
+        // A number shows nothing of who is there, but that somebody came may follow from
+        // what was told; that nobody came, they decided.
         Primitive::NetAccept => match result {
-            Ok(_) => Label::SYSTEM,
+            Ok(_) => Label { secrecy: shown.secrecy, ..Label::SYSTEM },
             Err(Fault::TooMany) => shown.join(files),
             Err(_) => shown.join(Label { origin, ..Label::SYSTEM }),
         },

@@ -28,7 +28,7 @@ use crate::tutorial;
 pub(crate) fn run() -> Result<(), Failure> {
     cache::prune()?;
     let start = Instant::now();
-    let mut skipped = Vec::new();
+    let (mut skipped, mut unserved) = (Vec::new(), Vec::new());
     for (name, step) in STEPS {
         println!("--- {name}");
         let begin = Instant::now();
@@ -38,10 +38,17 @@ pub(crate) fn run() -> Result<(), Failure> {
                 println!("--- {name}: skipped, {why}");
                 skipped.push(format!("{name} ({why})"));
             }
+            Ok(Outcome::Unserved(why)) => {
+                println!("--- {name}: NOT RUN, {why}");
+                unserved.push(format!("{name} ({why})"));
+            }
             Err(why) => return Err(format!("the step `{name}` failed\n{why}")),
         }
     }
     let seconds = start.elapsed().as_secs();
+    if !unserved.is_empty() {
+        println!("not run, since what others serve was not to be had: {}", unserved.join(", "));
+    }
     conclude(&skipped, env::var("CI").is_ok_and(|ci| ci == "true"), seconds)
         .map(|line| println!("{line}"))
 }
@@ -49,6 +56,8 @@ pub(crate) fn run() -> Result<(), Failure> {
 enum Outcome {
     Done,
     Skipped(String),
+    /// A registry did not give what it has: no fault of what is checked.
+    Unserved(String),
 }
 
 fn conclude(skipped: &[String], strict: bool, seconds: u64) -> Result<String, Failure> {
@@ -159,7 +168,7 @@ fn images() -> Result<Outcome, Failure> {
 fn published() -> Result<Outcome, Failure> {
     let folder = match servers::install() {
         Ok(folder) => folder,
-        Err(why) => return Ok(Outcome::Skipped(why.replace('\n', "; "))),
+        Err(why) => return Ok(Outcome::Unserved(why.replace('\n', "; "))),
     };
     servers::test(&folder).map(|()| Outcome::Done)
 }

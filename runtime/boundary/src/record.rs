@@ -12,6 +12,7 @@
 //! # Not here
 //! What a record looks like, and where it is kept (`synapse-kernel`).
 
+use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use synapse_abi::code::{self, Refusal};
@@ -22,6 +23,7 @@ use crate::gates::{Facts, Finding, InScope, Question, Stopped, Verdict};
 use crate::label::{Integrity, Label, Secrecy};
 use crate::path::NormalPath;
 use crate::scope::{Place, Rights};
+use crate::secret::blanks;
 use crate::sentence::{Call, Sentence};
 use crate::target::{TARGETS, Target, Targets, method};
 use crate::url::Url;
@@ -234,7 +236,10 @@ impl<'s> Authorized<'s> {
     /// the address must be cleared for too.
     #[must_use]
     pub fn reaches(&self, address: IpAddr) -> Option<Secrecy> {
-        let place = Place::of(&self.url()?, method(self.call.primitive()));
+        let blanks = blanks(&self.call).ok()?;
+        let secrets: Vec<_> = blanks.iter().map(|blank| blank.name).collect();
+        let url = self.url()?;
+        let place = Place { secrets: &secrets, ..Place::of(&url, method(self.call.primitive())) };
         let terms = self.passed.scope.check_resolved(address, &place).ok()?;
         let relied = self.justification.secrecy.meet(self.passed.terms.clear);
         relied.is_within(terms.clear).then_some(terms.own)

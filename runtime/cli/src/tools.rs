@@ -256,6 +256,16 @@ impl Approve {
                 manifest.server
             ));
         }
+        if is_armed(&folder, &manifest) {
+            let page = format!(
+                "The manifest of {}, whose server is to be given your secrets before it says what \
+                 it offers:\n\n{text}\n",
+                self.server
+            );
+            if !agreed(&page, Terminal::new(Stream::Output), PATIENCE)? {
+                return Err("the server was given nothing: nobody typed yes".into());
+            }
+        }
         let list = offers(&manifest)?;
         for verb in &manifest.verbs {
             if !list.tools.iter().any(|tool| tool.name == verb.tool) {
@@ -319,9 +329,16 @@ impl Diff {
         let folder = folder(&self.server)?;
         let (text, manifest) = folder.manifest().map_err(|why| unapproved(&why))?;
         let (before, known) = folder.before().ok_or_else(|| unapproved(&Unapproved::Never))?;
-        let list = offers(&manifest)?;
-        let lines = differences(&before, &text).into_iter().chain(list.differences(&known));
-        let lines: Vec<String> = lines.map(|line| shown(&line)).collect();
+        let mut lines = differences(&before, &text);
+        if is_armed(&folder, &manifest) {
+            tell!(
+                "the server is not asked what it offers: it would be given your secrets by a \
+                 manifest that nobody approved"
+            );
+        } else {
+            lines.extend(offers(&manifest)?.differences(&known));
+        }
+        let lines: Vec<String> = lines.iter().map(|line| shown(line)).collect();
         if lines.is_empty() {
             return Ok(ExitCode::SUCCESS);
         }
@@ -377,6 +394,11 @@ impl Import {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Whether its server would be given secrets that nobody agreed to give it.
+fn is_armed(folder: &Folder, manifest: &Manifest) -> bool {
+    !manifest.start.secrets.is_empty() && folder.approved().is_err()
 }
 
 fn folder(server: &str) -> Result<Folder, String> {

@@ -119,7 +119,9 @@ mod tests {
     fn every_one_is_a_manifest_without_a_warning() {
         for ready in &READY {
             let command = vec!["/bin/server".to_owned()];
-            let start = ready.start(Start { command, seconds: 60, reply: 1, ..Start::default() });
+            let (server, disk) = ("x".to_owned(), 4 << 30);
+            let start = Start { server, command, seconds: 60, reply: 1, disk, ..Start::default() };
+            let start = ready.start(start);
             let text = ready.manifest("x", &start);
             let manifest = Manifest::check(&text).unwrap();
             assert_eq!(manifest.start, start, "{}", ready.name);

@@ -17,16 +17,23 @@ use std::process::Child;
 use std::sync::Arc;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ClientRequest, JsonObject, ListToolsRequest,
-    PaginatedRequestParams, ServerResult, Tool,
+    CallToolRequestParams, CallToolResult, ClientRequest, JsonObject, JsonRpcMessage,
+    ListToolsRequest, NumberOrString, PaginatedRequestParams, ServerResult, Tool,
 };
-use rmcp::service::{NotificationContext, RunningService, ServiceError, serve_client};
-use rmcp::transport::IntoTransport;
+use rmcp::service::{
+    NotificationContext, RunningService, RxJsonRpcMessage, ServiceError, TxJsonRpcMessage,
+    serve_client,
+};
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::{IntoTransport, Transport};
 use rmcp::{ClientHandler, RoleClient};
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use synapse_abi::code::Fault;
 use synapse_kernel::manifest::Start;
+use synapse_secrets::{Given, Mask};
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 use zeroize::Zeroizing;
@@ -48,6 +55,7 @@ pub struct Server {
     service: RunningService<RoleClient, Ears>,
     changed: Arc<AtomicBool>,
     patience: Duration,
+    echoes: Echoes,
 }
 
 impl fmt::Debug for Server {
@@ -135,6 +143,80 @@ fn secrets(
     filled.map_err(|name| Trouble::Secret(name, start.server.clone()))
 }
 
+/// Looks in what a server says for the secrets that it may have.
+struct Echoes(Arc<Given>, String);
+
+impl Echoes {
+    fn of(start: &Start, launcher: &Launcher) -> Self {
+        Self(Arc::clone(&launcher.secrets), start.server.clone())
+    }
+
+    /// A server's own words, for people.
+    fn nonsense(&self, why: &str) -> Trouble {
+        Trouble::Nonsense(self.0.mask_of_tool(&self.1).hidden(why))
+    }
+
+    /// The same value with every text masked, as it was before it is written as JSON.
+    fn masked<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T, serde_json::Error> {
+        let mask = self.0.mask_of_tool(&self.1);
+        if mask.is_empty() {
+            return Ok(value);
+        }
+        serde_json::from_value(conceal(serde_json::to_value(value)?, &mask))
+    }
+}
+
+fn conceal(value: Value, mask: &Mask<'_>) -> Value {
+    match value {
+        Value::String(text) => Value::String(mask.hidden(&text)),
+        Value::Array(items) => items.into_iter().map(|item| conceal(item, mask)).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            members.map(|(key, value)| (mask.hidden(&key), conceal(value, mask))).collect()
+        }
+        plain @ (Value::Null | Value::Bool(_) | Value::Number(_)) => plain,
+    }
+}
+
+/// Hears few requests of a server's own, and none whose name is long: each is kept until
+/// its answer is taken, and nothing that a server asks for is granted.
+struct Hearing<T>(T, usize);
+
+/// Requests of a server's own that are heard.
+const ASKS: usize = 1000;
+/// Bytes of the name of one.
+const ID: usize = 64;
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Hearing<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.0.send(message)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let message = self.0.receive().await?;
+            let JsonRpcMessage::Request(request) = &message else { return Some(message) };
+            self.1 = self.1.saturating_add(1);
+            if self.1 > ASKS {
+                return None;
+            }
+            match &request.id {
+                NumberOrString::String(id) if id.len() > ID => {}
+                NumberOrString::String(_) | NumberOrString::Number(_) => return Some(message),
+            }
+        }
+    }
+
+    fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
+        self.0.close()
+    }
+}
+
 /// Hears of a list that changed, and grants a server nothing that it asks for.
 #[derive(Debug)]
 struct Ears(Arc<AtomicBool>);
@@ -161,7 +243,7 @@ impl Server {
         let (read, write) = process.pipes().map_err(Trouble::Start)?;
         let transport =
             AsyncRwTransport::new_client(read, write).with_max_line_length(longest(start));
-        Self::greet(start, transport, End::Program(process)).await
+        Self::greet(start, Echoes::of(start, launcher), transport, End::Program(process)).await
     }
 
     /// Greets the server at an address.
@@ -177,27 +259,33 @@ impl Server {
         let secrets = secrets(start, launcher)?;
         let client = Client::new(Arc::clone(web), secrets, patience, longest(start));
         let transport = client.transport(&start.url);
-        Self::greet(start, transport, End::Address(client)).await
+        Self::greet(start, Echoes::of(start, launcher), transport, End::Address(client)).await
     }
 
-    async fn greet<T, E, A>(start: &Start, transport: T, mut end: End) -> Result<Self, Trouble>
+    async fn greet<T, E, A>(
+        start: &Start,
+        echoes: Echoes,
+        transport: T,
+        mut end: End,
+    ) -> Result<Self, Trouble>
     where
         T: IntoTransport<RoleClient, E, A>,
         E: core::error::Error + Send + Sync + 'static,
     {
         let changed = Arc::new(AtomicBool::new(false));
+        let transport = Hearing(transport.into_transport(), 0);
         let greeted = timeout(BEGIN, serve_client(Ears(Arc::clone(&changed)), transport)).await;
         let service = match greeted {
             Err(_) => return Err(end.trouble().unwrap_or(Trouble::Silent)),
             Ok(Err(why)) => {
                 // The end of its output is seen before that of the process.
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                return Err(end.trouble().unwrap_or_else(|| Trouble::Nonsense(why.to_string())));
+                return Err(end.trouble().unwrap_or_else(|| echoes.nonsense(&why.to_string())));
             }
             Ok(Ok(service)) => service,
         };
         let patience = Duration::from_secs(start.seconds);
-        Ok(Self { end, service, changed, patience })
+        Ok(Self { end, service, changed, patience, echoes })
     }
 
     /// What it offers now.
@@ -208,7 +296,11 @@ impl Server {
         self.changed.store(false, Ordering::Relaxed);
         match timeout(BEGIN, self.pages()).await {
             Err(_) => Err(self.end.trouble().unwrap_or(Trouble::Silent)),
-            Ok(listed) => listed.map(|tools| List::new(&tools)),
+            Ok(listed) => {
+                let tools = self.echoes.masked(listed?);
+                let tools = tools.map_err(|why| self.echoes.nonsense(&why.to_string()))?;
+                Ok(List::new(&tools))
+            }
         }
     }
 
@@ -220,7 +312,7 @@ impl Server {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
             let answer = self.service.send_request(request).await;
-            let answer = answer.map_err(|why| Trouble::Nonsense(why.to_string()))?;
+            let answer = answer.map_err(|why| self.echoes.nonsense(&why.to_string()))?;
             let ServerResult::ListToolsResult(page) = answer else {
                 return Err(Trouble::Nonsense("another answer than a list".to_owned()));
             };
@@ -251,7 +343,7 @@ impl Server {
         call.arguments = Some(arguments);
         match timeout(self.patience, self.service.call_tool(call)).await {
             Err(_) => Err(Fault::TimedOut),
-            Ok(Ok(result)) => Ok(result),
+            Ok(Ok(result)) => self.echoes.masked(result).map_err(|_| Fault::BadAnswer),
             Ok(Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))) => {
                 Err(self.end.fault().unwrap_or(Fault::Closed))
             }

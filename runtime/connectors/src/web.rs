@@ -13,6 +13,7 @@
 
 use core::fmt;
 use core::pin::Pin;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -81,6 +82,8 @@ pub(crate) struct Client {
     /// Bytes of one message.
     longest: usize,
     fault: Arc<Mutex<Option<Fault>>>,
+    /// Streams that were asked for since the last request.
+    streams: Arc<AtomicUsize>,
 }
 
 impl fmt::Debug for Client {
@@ -96,7 +99,14 @@ impl Client {
         patience: Duration,
         longest: usize,
     ) -> Self {
-        Self { web, secrets: secrets.into(), patience, longest, fault: Arc::default() }
+        Self {
+            web,
+            secrets: secrets.into(),
+            patience,
+            longest,
+            fault: Arc::default(),
+            streams: Arc::default(),
+        }
     }
 
     /// A connection to the server at this URL, as the protocol's library has it.
@@ -166,6 +176,9 @@ impl Client {
         said: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        if is_request {
+            self.streams.store(0, Ordering::Relaxed);
+        }
         let content = Some(serde_json::to_vec(&message)?);
         let headers = self.headers(session.as_deref(), None, said);
         let pause = self.patience;
@@ -253,6 +266,12 @@ impl StreamableHttpClient for Client {
         _: Option<String>,
         said: HashMap<HeaderName, HeaderValue>,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+        // The library counts those that break at once, and waits as long as a server says.
+        match self.streams.fetch_add(1, Ordering::Relaxed) {
+            0 => {}
+            1..=STREAMS => tokio::time::sleep(BETWEEN).await,
+            _ => return Err(StreamableHttpError::ServerDoesNotSupportSse),
+        }
         let headers = self.headers(session.as_deref(), after, said);
         let ask = headers.map(|headers| Ask { url, headers, content: None, pause: LISTENING });
         let answer = self.send(ask).await?;
@@ -319,7 +338,7 @@ struct Retries;
 
 impl SseRetryPolicy for Retries {
     fn retry(&self, times: usize) -> Option<Duration> {
-        (times < 3).then_some(Duration::from_millis(500))
+        (times < STREAMS).then_some(BETWEEN)
     }
 }
 
@@ -333,6 +352,9 @@ fn refused(status: u16) -> Failed {
     StreamableHttpError::UnexpectedServerResponse(format!("it answered with HTTP {status}").into())
 }
 
+/// How often a stream that broke is gone on with, and how long that waits.
+const STREAMS: usize = 3;
+const BETWEEN: Duration = Duration::from_millis(500);
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 const SESSION: &str = "mcp-session-id";

@@ -279,14 +279,16 @@ impl<P: Platform + 'static, S: Sink + 'static> Hands for Holding<P, S> {
         let Some(Thing::Listener(listener)) = self.things.get(&listener) else {
             return Labelled::new(Err(Fault::Closed), Label::SYSTEM);
         };
-        let (crew, far) = (&*self.crew, listener.far());
+        let crew = &*self.crew;
         // Where there is no room, whoever comes waits outside.
         let socket = crew.sockets.take(1).filter(|_| self.things.len() < HANDLES);
-        let Some(socket) = socket else { return Labelled::new(Err(Fault::TooMany), far) };
+        let Some(socket) = socket else {
+            return Labelled::new(Err(Fault::TooMany), listener.far());
+        };
         let look = |context: &core::task::Context<'_>| listener.poll_accept(admits, context);
         match wait(&*crew.platform, &crew.cancel, timeout, look).await {
             Ok(Ok(connection)) => {
-                let line = listener.line(connection, socket);
+                let (line, far) = (listener.line(connection, socket), listener.far());
                 Labelled::new(self.keep_line(line), far)
             }
             Ok(Err(fault)) | Err(fault) => Labelled::new(Err(fault), listener.far()),

@@ -70,6 +70,13 @@ impl Given {
         Mask::new(self.0.iter().filter(|secret| self.for_tool(&secret.name, server).is_some()))
     }
 
+    /// Looks for all that may go to where a URL is: what it was told once, it may say
+    /// whenever it is asked.
+    #[must_use]
+    pub fn mask_of_url(&self, url: &Url<'_>) -> Mask<'_> {
+        Mask::new(self.0.iter().filter(|secret| self.for_url(&secret.name, url).is_some()))
+    }
+
     fn get(&self, name: &str) -> Option<&Secret> {
         self.0.iter().find(|secret| secret.name == name)
     }

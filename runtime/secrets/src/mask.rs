@@ -53,6 +53,19 @@ impl<'a> Mask<'a> {
         Self(patterns)
     }
 
+    /// Whether nothing is looked for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A text with every echo replaced.
+    #[must_use]
+    pub fn hidden(&self, text: &str) -> String {
+        let hidden = self.hide(text.as_bytes());
+        hidden.map_or_else(|| text.to_owned(), |text| String::from_utf8_lossy(&text).into_owned())
+    }
+
     /// The text with every echo replaced, or `None` where there is none.
     #[must_use]
     pub fn hide(&self, text: &[u8]) -> Option<Vec<u8>> {
@@ -79,12 +92,9 @@ impl<'a> Pattern<'a> {
     fn all(&self, text: &[u8]) -> impl Iterator<Item = (Range<usize>, &'a str)> {
         (0..text.len()).filter_map(move |start| {
             let end = self.end(text, start)?;
-            let partial = |at: Option<usize>| {
-                at.and_then(|at| text.get(at)).is_some_and(|byte| is_base64(*byte))
-            };
-            let before = self.before && partial(start.checked_sub(1));
-            let after = self.after && partial(Some(end));
-            Some((start - usize::from(before)..end + usize::from(after), self.name))
+            let before = if self.before { letter_before(text.get(..start)?) } else { 0 };
+            let after = if self.after { letter(text.get(end..)?) } else { 0 };
+            Some((start - before..end + after, self.name))
         })
     }
 
@@ -138,8 +148,19 @@ const ALPHABETS: [&Alphabet; 2] = [
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
 ];
 
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
+/// How many bytes spell the letter of base64 that a text begins with; 0 if it is none.
+fn letter(text: &[u8]) -> usize {
+    let letters = ALPHABETS.iter().flat_map(|alphabet| alphabet.iter());
+    letters.flat_map(|byte| spelled(*byte, text)).flatten().max().unwrap_or(0)
+}
+
+/// The same for the one that it ends with.
+fn letter_before(text: &[u8]) -> usize {
+    let ends = |length: usize| {
+        let from = text.len().checked_sub(length);
+        from.and_then(|from| text.get(from..)).is_some_and(|last| letter(last) == length)
+    };
+    [6, 3, 2, 1].into_iter().find(|length| ends(*length)).unwrap_or(0)
 }
 
 /// The letters of base64 that a value alone decides, behind so many bytes of a group.
@@ -226,6 +247,27 @@ mod tests {
                         let most = before.div_ceil(3) * 4 + after.div_ceil(3) * 4 + 4;
                         assert!(hidden.len() - "{secret:key}".len() <= most, "{hidden}");
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn i17_the_letters_beside_are_masked_however_they_are_spelled() {
+        // The value begins and ends within a group, and its neighbours make `+` and `/`.
+        let value = "s3cr3t-value";
+        for shift in 0..3 {
+            for (before, after) in [(&b"\xfb\xef\xbe"[..], &b"\xff\xff\xff"[..]), (b"~~~", b"~~~")]
+            {
+                let before = before.get(..shift).unwrap();
+                let whole = [before, value.as_bytes(), after].concat();
+                let text = base64(&whole, ALPHABETS[0]);
+                let plain = hide(value, &text);
+                for (letter, spelled) in
+                    [("+", "%2B"), ("/", "%2F"), ("/", "\\/"), ("+", "\\u002b")]
+                {
+                    let hidden = hide(value, &text.replace(letter, spelled));
+                    assert_eq!(hidden, plain.replace(letter, spelled), "{shift} {spelled} {text}");
                 }
             }
         }

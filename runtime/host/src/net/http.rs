@@ -44,7 +44,8 @@ pub(super) async fn exchange(
     let named = request.secrets.iter().map(|blank| given.for_url(blank.name, &request.url));
     let secrets: Vec<&Secret> = named.collect::<Option<_>>().ok_or(Fault::Changed)?;
     let mut answer = Answer::to(stream, request, &secrets).await?;
-    if !secrets.is_empty() && !is_readable(&answer.head) {
+    let mask = given.mask_of_url(&request.url);
+    if !mask.is_empty() && !is_readable(&answer.head) {
         return Err(Fault::BadAnswer);
     }
     let fits =
@@ -59,7 +60,7 @@ pub(super) async fn exchange(
     let headers = headers.map(|(name, value)| (name.as_str().into(), value.as_bytes().into()));
     let status = answer.head.status.as_u16();
     let mut fetched = Fetched { status, headers: headers.collect(), body };
-    mask(&mut fetched, &Mask::new(secrets));
+    conceal(&mut fetched, &mask);
     fits(fetched.body.len()).map(|()| fetched)
 }
 
@@ -73,7 +74,7 @@ fn is_readable(head: &Parts) -> bool {
 
 /// Puts `{secret:NAME}` in place of each echo. Of a body that has one the length that
 /// was sent goes too, since it tells that of the value.
-fn mask(fetched: &mut Fetched, mask: &Mask<'_>) {
+fn conceal(fetched: &mut Fetched, mask: &Mask<'_>) {
     for (name, value) in &mut fetched.headers {
         if let Some(hidden) = mask.hide(name.as_bytes()) {
             *name = String::from_utf8_lossy(&hidden).into_owned();

@@ -117,9 +117,25 @@ fn servers_over_http_answer_in_each_way_that_there_is() {
 fn i17_a_secret_of_a_server_over_http_is_sent_and_masked() {
     let runtime = executor();
     let server = Running::start("keyed");
+    let list = runtime.block_on(async {
+        let server = Server::reach(&server.manifest().start, &launcher(), &web()).await;
+        server.unwrap().list().await.unwrap().text()
+    });
+    assert!(list.contains("Says to Bearer {secret:key}."), "{list}");
     let (board, _told) = board(&runtime, &server);
     runtime.block_on(board.begin()).unwrap();
     assert_eq!(echo(&runtime, &board).as_deref(), Ok("hello from Bearer {secret:key}"));
+}
+
+#[test]
+fn a_stream_that_always_ends_is_asked_for_a_few_times() {
+    let runtime = executor();
+    let server = Running::start("again");
+    let (board, _told) = board(&runtime, &server);
+    runtime.block_on(board.begin()).unwrap();
+    echo(&runtime, &board).unwrap_err();
+    let streams: usize = echo(&runtime, &board).unwrap().parse().unwrap();
+    assert!((1..=16).contains(&streams), "{streams}");
 }
 
 #[test]
@@ -141,7 +157,7 @@ fn hostile_servers_over_http_give_faults_in_their_time() {
         assert!(began.elapsed() < Duration::from_secs(8), "{mode}");
     }
     // What breaks off is asked for again, as long as there is time.
-    for mode in ["die", "flood"] {
+    for mode in ["die", "flood", "asks"] {
         let server = Running::start(mode);
         let (board, _told) = board(&runtime, &server);
         runtime.block_on(board.begin()).unwrap();

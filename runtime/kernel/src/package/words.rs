@@ -182,22 +182,34 @@ pub(super) fn never(authority: &Authority) -> Vec<&'static str> {
     let calls = |danger: Danger| {
         has(&|entry| matches!(entry.0, Kind::Primitive(_)) && Danger::of(entry) == danger)
     };
+    let one_of = |wanted: &[Primitive]| {
+        has(&|entry| matches!(&entry.0, Kind::Primitive(own) if wanted.contains(own)))
+    };
+    // A connector's verb may be a program that is run in a folder.
+    let runs = one_of(&[Primitive::ToolUse, Primitive::ToolCommit]);
+    // And who is at the other end of these, somebody else decides.
+    let talks =
+        one_of(&[Primitive::ModelGenerate, Primitive::ChannelRead, Primitive::ChannelWrite]);
     let mut never = Vec::new();
     let mut unless = |held: bool, what| {
         if !held {
             never.push(what);
         }
     };
-    unless(calls(Danger::Delete), "delete anything");
-    unless(calls(Danger::Change), "change, move or overwrite a file");
-    unless(calls(Danger::Read), "look at a file or a folder");
-    unless(calls(Danger::Send), "reach any other machine");
+    unless(calls(Danger::Delete) || runs, "delete anything");
+    unless(calls(Danger::Change) || runs, "change, move or overwrite a file");
+    unless(calls(Danger::Read) || runs, "look at a file or a folder");
+    unless(calls(Danger::Send) || runs || talks, "reach any other machine");
     unless(calls(Danger::Commit), "pay, order or send through a connector");
     unless(calls(Danger::Start), "start other agents or hand them rights");
     never.extend([
         "get more than this, whatever it reads, says or is told",
         "see a folder that you do not show it with --dir",
-        "run a program, or read or change its own grant, its package, its log",
+        if runs {
+            "read or change its own grant, its package, its log"
+        } else {
+            "run a program, or read or change its own grant, its package, its log"
+        },
         "delete after it has read what others wrote, unless you named that yourself or say yes to it",
     ]);
     never
@@ -262,8 +274,26 @@ mod tests {
     use alloc::format;
     use alloc::vec::Vec;
 
-    use super::entry;
+    use super::{entry, never};
     use crate::package::Manifest;
+
+    #[test]
+    fn a_connector_may_be_a_program_and_a_channel_a_connection() {
+        let never = |primitive: &str| {
+            let text = format!(
+                "manifest = 1\nname = \"a\"\nversion = \"1.0.0\"\npublisher = \"b\"\n\
+                 description = \"D.\"\nlicence = \"MIT\"\n[[capabilities]]\nreason = \"R.\"\n\
+                 primitive = \"{primitive}\"\n"
+            );
+            never(&Manifest::parse(&text).unwrap().request).join("; ")
+        };
+        for said in ["delete anything", "look at a file", "reach any", "run a program"] {
+            assert!(never("clock_read").contains(said), "{said}");
+            assert!(!never("tool_use").contains(said), "{said}");
+        }
+        assert!(!never("channel_write").contains("reach any"));
+        assert!(never("channel_write").contains("delete anything"));
+    }
 
     #[test]
     fn who_may_connect_and_what_is_carried_is_said_in_words() {
