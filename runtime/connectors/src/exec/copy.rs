@@ -16,7 +16,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -102,7 +102,11 @@ impl Copy {
         let mut lock = locked()?;
         if path.join(BUSY).exists() {
             // What was begun there may still write there, and is let have it.
-            let lost = path.with_extension(format!("lost-{}", std::process::id()));
+            let lost = base.join(format!(
+                "lost-{}-{}",
+                std::process::id(),
+                fs::metadata(&path).map_or(0, |it| it.ino())
+            ));
             fs::rename(&path, &lost).map_err(|why| failed(&why))?;
             let _ = fs::remove_dir_all(&lost);
             made(&path).map_err(|why| failed(&why))?;

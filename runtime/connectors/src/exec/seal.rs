@@ -108,7 +108,8 @@ impl Ended {
 /// Runs a line to its end.
 pub(super) async fn run(order: Order<'_>, runner: Runner<'_>) -> Result<Ran, Unrun> {
     let mut running = Running::start(&order, runner).map_err(Unrun::Io)?;
-    let (output, errors) = running.pipes().map_err(Unrun::Io)?;
+    // It was started, and says nothing any more.
+    let (output, errors) = running.pipes().map_err(|_| Unrun::Lost)?;
     let share = order.most / 2;
     let (output, errors) = (Share::new(output, share), Share::new(errors, share));
     let written = AtomicU64::new(0);
