@@ -169,9 +169,10 @@ impl Copy {
 
     /// A line is about to run in the copy: until [`Self::end`] something of it may write there.
     pub(super) fn begin(&mut self) -> Result<(), String> {
-        self.busy = true;
         let path = self.path.join(BUSY);
-        fs::write(&path, []).map_err(|why| failed(&path, &why))
+        fs::write(&path, []).map_err(|why| failed(&path, &why))?;
+        self.busy = true;
+        Ok(())
     }
 
     /// Nothing of it runs any more.
