@@ -449,3 +449,115 @@ fn clear(folder: &Path) -> Result<(), String> {
 fn unremoved(path: &Path, why: &io::Error) -> String {
     format!("what a line left cannot be removed: {}: {why}; remove it by hand", path.display())
 }
+
+#[cfg(test)]
+mod tests {
+    use core::future::ready;
+
+    use super::*;
+    use synapse_primitives::platform::Detail;
+    use synapse_primitives::rest::{Names, Rest};
+    use synapse_primitives::tree::{Change, Unmade, Waiting};
+
+    /// Two files of one letter, of which the second may be denied.
+    #[derive(Debug)]
+    struct Two {
+        denied: bool,
+    }
+
+    impl Tree for Two {
+        fn list<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Vec<Entry>, Fault>> {
+            let names = if self.denied { &["a"][..] } else { &["a", "b"] };
+            let entry = |name: &&str| Entry {
+                name: (*name).to_owned(),
+                kind: Kind::File,
+                size: 1,
+                modified_ms: 1_000,
+                rest: Rest::outside(),
+            };
+            Box::pin(ready(Ok(names.iter().map(entry).collect())))
+        }
+
+        fn detail<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Detail, Fault>> {
+            let denied = self.denied && path.ends_with("/b");
+            Box::pin(ready(if denied { Err(Fault::Subtree) } else { Ok(Detail::default()) }))
+        }
+
+        fn read<'a>(&'a self, _: &'a str, _: u64) -> Waiting<'a, Result<Vec<u8>, Fault>> {
+            Box::pin(ready(Ok(b"x".to_vec())))
+        }
+
+        fn change<'a>(&'a self, _: Change<'a>) -> Waiting<'a, Result<(), Unmade>> {
+            Box::pin(ready(Err(Unmade::OutOfScope)))
+        }
+
+        fn shown(&self) -> Names {
+            Names::NONE
+        }
+
+        fn room(&self) -> u64 {
+            0
+        }
+
+        fn host(&self, _: &str) -> Option<String> {
+            None
+        }
+    }
+
+    fn follow(copy: &mut Copy, denied: bool) {
+        let cancel = AtomicBool::new(false);
+        let tree = Two { denied };
+        let followed = copy.follow(&tree, "/data", 1 << 20, &cancel);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert!(runtime.block_on(followed).is_ok());
+    }
+
+    #[test]
+    fn what_was_kept_of_a_file_goes_once_it_may_not_be_read() {
+        let base = tempfile::tempdir().unwrap();
+        let open = || Copy::open(base.path(), "own", "/host").unwrap();
+        let mut copy = open();
+        follow(&mut copy, false);
+        assert!(copy.has("a") && copy.has("b") && copy.differs().unwrap().named.is_empty());
+        fs::write(copy.cache().join("of b"), "x").unwrap();
+        follow(&mut copy, false);
+        assert!(copy.cache().join("of b").exists());
+        drop(copy);
+        let mut copy = open();
+        follow(&mut copy, true);
+        assert!(copy.has("a") && !copy.has("b") && !copy.cache().join("of b").exists());
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_emptied() {
+        let base = tempfile::tempdir().unwrap();
+        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
+        follow(&mut copy, false);
+        let mut here = copy.folder();
+        for _ in 0..300 {
+            here.push("d");
+            fs::create_dir(&here).unwrap();
+        }
+        assert!(copy.differs().is_err());
+        follow(&mut copy, false);
+        assert!(copy.has("a") && copy.differs().unwrap().named.is_empty());
+    }
+
+    #[test]
+    fn a_copy_that_a_line_was_begun_in_is_used_by_nobody() {
+        let base = tempfile::tempdir().unwrap();
+        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
+        fs::write(copy.cache().join("kept"), "x").unwrap();
+        copy.begin().unwrap();
+        assert!(copy.is_lost());
+        drop(copy);
+        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
+        assert!(!copy.cache().join("kept").exists() && !copy.is_lost());
+        fs::write(copy.cache().join("kept"), "x").unwrap();
+        copy.begin().unwrap();
+        copy.end().unwrap();
+        drop(copy);
+        let copy = Copy::open(base.path(), "own", "/host").unwrap();
+        assert!(copy.cache().join("kept").exists());
+    }
+}
