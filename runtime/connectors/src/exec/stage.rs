@@ -121,13 +121,12 @@ fn watch(mut arguments: impl Iterator<Item = String>) -> io::Result<()> {
     // What outlives its parent is this process's child, so without children none is left.
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) => {}
+            Ok(Some(_)) | Err(Errno::INTR) => {}
             Ok(None) if Instant::now() >= until => return Err(io::ErrorKind::TimedOut.into()),
             Ok(None) => {
                 end_all(program)?;
                 thread::sleep(PAUSE);
             }
-            Err(Errno::INTR) => {}
             Err(Errno::CHILD) => break,
             Err(why) => return Err(why.into()),
         }
@@ -219,6 +218,8 @@ fn process(pid: i32) -> io::Result<Option<Process>> {
     let stat = match std::fs::read(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat,
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Another user's, where /proc hides those; a child that hides is still waited for.
+        Err(why) if why.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
         Err(why) if why.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => return Ok(None),
         Err(why) => return Err(why),
     };
