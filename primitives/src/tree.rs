@@ -81,7 +81,7 @@ pub enum Becomes<'a> {
     Made(&'a [u8]),
     /// It has these bytes instead.
     Replaced(&'a [u8]),
-    /// It is taken away. A directory goes with all that is in it.
+    /// It is taken away; a directory only if nothing at all is in it.
     Removed,
 }
 
@@ -227,7 +227,8 @@ impl<'a, 's, P: Platform> Work<'a, 's, P> {
                 self.platform.write(change.path, bytes, Mode::Replace, journal).await
             }
             Becomes::Removed => {
-                let covered = |path: &str| self.covers(path, Rights::DELETE);
+                // What is in a directory the call may not even see.
+                let covered = |path: &str| path == change.path;
                 let displaced = self.platform.remove(change.path, journal, &covered).await;
                 self.spend(displaced.map_err(Unmade::Fault)?);
                 return Ok(());

@@ -25,7 +25,10 @@ use landlock::{
     RulesetCreatedAttr, RulesetStatus, Scope, path_beneath_rules,
 };
 use rustix::process::{Resource, Rlimit, Signal};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
+};
 use serde::{Deserialize, Serialize};
 use synapse_kernel::manifest::Start;
 use synapse_secrets::Given;
@@ -244,7 +247,7 @@ pub(crate) fn close_files(walls: &Walls, program: &Path) -> Result<(), Wall> {
 }
 
 /// Calls that reach past the walls, or that only what means harm makes.
-const DENIED: [libc::c_long; 34] = [
+const DENIED: &[libc::c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -279,15 +282,62 @@ const DENIED: [libc::c_long; 34] = [
     libc::SYS_reboot,
     libc::SYS_swapon,
     libc::SYS_acct,
+    // The owners of files outside of the walls, and marks on them.
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // What outlives a program, where no wall stands.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_getsetattr,
+    // Other processes' memory.
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
 ];
+
+/// Of Linux 6.13, by one number on every machine.
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
 
 /// The same calls by the numbers of the x32 interface.
 const X32: libc::c_long = 0x4000_0000;
 
 pub(crate) fn filter(network: bool) -> Result<(), seccompiler::Error> {
     let sockets = (!network).then_some(libc::SYS_socket);
-    let denied = DENIED.into_iter().chain(sockets).flat_map(|call| [call, call | X32]);
-    let rules: BTreeMap<i64, _> = denied.map(|call| (call, Vec::new())).collect();
+    let denied = DENIED.iter().copied().chain(sockets).flat_map(|call| [call, call | X32]);
+    let mut rules: BTreeMap<i64, _> = denied.map(|call| (call, Vec::new())).collect();
+    // Its own limits alone: another process's are that one's means to end this one.
+    let other = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
+    for call in [libc::SYS_prlimit64, libc::SYS_prlimit64 | X32] {
+        rules.insert(call, vec![SeccompRule::new(vec![other.clone()])?]);
+    }
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let arch = std::env::consts::ARCH.try_into()?;
     let program = SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?;

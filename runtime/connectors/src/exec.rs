@@ -12,7 +12,8 @@
 //!   all that it started is gone.
 //!
 //! # Reading order
-//! `line` (what is run), `copy` (the folder that it is run in), `seal` and `stage` (running
+//! `line` (what is run), `copy` and `inside` (the folder that it is run in),
+//! `seal` and `stage` (running
 //! it), `back` (what it changed), `git` (a repository in it), `template`, `offer`.
 //!
 //! # Not here
@@ -21,6 +22,7 @@
 mod back;
 mod copy;
 mod git;
+mod inside;
 mod line;
 mod offer;
 mod seal;
@@ -63,6 +65,11 @@ pub(crate) struct Runner<'a> {
     pub(crate) launcher: &'a Launcher,
     pub(crate) cancel: &'a AtomicBool,
 }
+
+/// What is told once a line may have left something that runs.
+const LOST: &str = "a line of this connector may have left programs that still run and could not be \
+                    ended; nothing of it was brought back, its copy is given up, and the connector \
+                    runs no line any more in this run: end those programs, then start the run anew";
 
 /// Why a line was not run, in words for who called it, or what befell this machine.
 enum Unfit {
@@ -112,12 +119,19 @@ impl Lines {
         if List::digest(&now) != *list {
             return Err(Unfit::Fault(Fault::Changed));
         }
+        if self.copies.values().any(Copy::is_lost) {
+            return Err(Unfit::Told(LOST.to_owned()));
+        }
         let start = &manifest.start;
         let copy = self.copy(&manifest.server, root, call)?;
         copy.follow(call.tree, root, start.disk, runner.cancel).await?;
         let told = tell(&call.tree.shown()).map_err(|_| Unfit::Fault(Fault::Io))?;
         let words = line::fill(verb, &arguments, root, |path| copy.has(path))?;
+        copy.begin()?;
         let ran = seal::run(order(start, &words, copy, call.most), runner).await;
+        if !matches!(ran, Err(Unrun::Lost)) {
+            copy.end()?;
+        }
         let ran = ran.map_err(|why| unrun(&why, &words))?;
         if matches!(ran.ended, Ended::Cancelled) {
             return Err(Unfit::Fault(Fault::Cancelled));
@@ -168,7 +182,7 @@ fn order<'a>(start: &Start, line: &'a [String], copy: &'a Copy, most: usize) -> 
     let own = [("HOME", copy.home()), ("TMPDIR", copy.spare())];
     let own = own.into_iter().map(|(name, path)| (name.to_owned(), path.into_os_string()));
     let named = inherited.chain(own).chain(set).filter(|(name, _)| git::admits(name));
-    let variables = named.chain(git::variables()).collect();
+    let variables = named.chain(git::variables(&copy.folder())).collect();
     let write = [copy.folder(), copy.cache(), copy.home(), copy.spare()];
     let text = |path: PathBuf| path.into_os_string().into_string().unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
@@ -190,7 +204,7 @@ fn unrun(why: &Unrun, line: &[String]) -> Unfit {
             Unfit::Told(format!("the line's process cannot be started: {why}; check this machine"))
         }
         Unrun::Wall(wall) => Unfit::Told(format!("{program} was not started: {wall}")),
-        Unrun::Lost => Unfit::Fault(Fault::Closed),
+        Unrun::Lost => Unfit::Told(LOST.to_owned()),
     }
 }
 

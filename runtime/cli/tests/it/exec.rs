@@ -272,6 +272,20 @@ elif what == "links":
     os.mkfifo("pipe")
     tries(os.mknod, "device", 0o600 | 0o060000, os.makedev(8, 0))
     os.link("attack.py", "hard")
+elif what == "limits":
+    import resource
+    tries(resource.prlimit, os.getppid(), resource.RLIMIT_NOFILE, (0, 0))
+    tries(resource.prlimit, 0, resource.RLIMIT_NOFILE, (64, 64))
+    tries(os.chown, sys.executable, os.getuid(), os.getgid())
+    tries(os.setxattr, "attack.py", "user.mark", b"x")
+elif what == "names":
+    os.mkdir(b"d\xff")
+    open(b"d\xff/x", "w").write("mine")
+    os.symlink(os.path.expanduser("~"), "d\ufffd")
+elif what == "deep":
+    for _ in range(300):
+        os.mkdir("d")
+        os.chdir("d")
 elif what == "see":
     print(sorted(os.listdir(".")), os.environ.get("HOME") != "/root")
 elif what == "poison":
@@ -335,7 +349,8 @@ fn attack(what: &str) -> String {
 fn hostile_programs_leave_nothing_that_runs_and_nothing_outside_of_their_folder() {
     let world = World::hostile();
     let before = world.tree();
-    let kinds = ["fork", "fill", "flood", "sleep", "socket", "outside", "protected", "links"];
+    let kinds = ["fork", "fill", "flood", "sleep", "socket", "outside", "protected", "links", "limits", "names",
+        "deep", "see"];
     let answers = world.attack(&kinds.map(attack));
     let answer = |kind: &str| {
         let place = kinds.iter().position(|known| *known == kind).unwrap();
@@ -364,6 +379,12 @@ fn hostile_programs_leave_nothing_that_runs_and_nothing_outside_of_their_folder(
         assert!(head.contains(&format!(r#"{{"path":"/data/p/{name}","why":"{why}"#)), "{head}");
     }
     assert_eq!(answer("links").1, "refused 13\n");
+    assert_eq!(answer("limits").1, "refused 1\ndone\nrefused 1\nrefused 1\n");
+    let head = ended("names", "exit");
+    assert!(head.contains(r#""changed":[]"#) && head.contains("its name is no text"), "{head}");
+    assert!(head.contains(r"/data/p/d\\xff"), "{head}");
+    assert!(ended("deep", "disk").contains(r#""changed":[]"#));
+    assert!(answer("see").1.contains("'attack.py'"), "{}", answer("see").1);
 
     let mut after = world.tree();
     for (name, bytes) in [("late", "mine"), ("plain", "mine"), ("hard", ATTACK)] {

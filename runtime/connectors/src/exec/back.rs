@@ -8,8 +8,8 @@
 //! # Not here
 //! Making one change (`synapse_primitives::tree`).
 
-use std::fs;
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -85,7 +85,12 @@ pub(super) async fn bring(
     reach: Reach,
 ) -> Result<Back, Unfit> {
     let (mut back, mut plans, mut emptied) = (Back::default(), Vec::new(), Vec::new());
-    let differs = copy.differs()?;
+    let different = copy.differs()?;
+    for path in &different.nameless {
+        let path = path.as_os_str().as_bytes().escape_ascii();
+        back.leave(&format!("{root}/{path}"), "its name is no text");
+    }
+    let differs = different.named;
     if differs.len() > CHANGES {
         return Err(Unfit::Told(format!(
             "the line changed more than {CHANGES} files, and none of it was brought back"
@@ -191,8 +196,7 @@ async fn plan(
 /// What stands in the copy now.
 fn content(copy: &Copy, path: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read = fs::File::open(copy.at(path))
-        .and_then(|file| file.take(WHOLE_BYTES + 1).read_to_end(&mut bytes));
+    let read = copy.file(path).and_then(|file| file.take(WHOLE_BYTES + 1).read_to_end(&mut bytes));
     match read {
         Ok(_) if bytes.len() as u64 > WHOLE_BYTES => {
             Err(format!("it has more than {} MiB", WHOLE_BYTES >> 20))

@@ -13,10 +13,10 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -26,17 +26,29 @@ use synapse_primitives::hex;
 use synapse_primitives::platform::{Entry, Kind};
 use synapse_primitives::tree::{PART, Tree};
 
+use super::inside::{Inside, Mark};
 use super::{Unfit, git};
 
 /// Entries of a folder that is copied, and its levels.
 const ENTRIES: usize = 200_000;
 const LEVELS: usize = 100;
 
+/// What stands in a copy's own folder: what a line may write, and what it was shown.
+const FOLDERS: [&str; 4] = [TREE, "cache", "home", "spare"];
+const TREE: &str = "tree";
+const SEEN: &str = "seen";
+/// Stands there while a line runs.
+const BUSY: &str = "busy";
+
 /// A copy, held by this run alone.
 #[derive(Debug)]
 pub(super) struct Copy {
     path: PathBuf,
+    tree: Inside,
+    /// Every file that was ever put here since it was empty, for what is kept of it.
+    seen: BTreeSet<String>,
     known: BTreeMap<String, Known>,
+    busy: bool,
     _lock: File,
 }
 
@@ -51,15 +63,6 @@ pub(super) struct Known {
     pub(super) digest: [u8; 32],
 }
 
-/// What a file in a copy is known by: the kernel alone writes the time of its last change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Mark {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
 /// What stands in a copy otherwise than it was put there.
 #[derive(Debug)]
 pub(super) struct Differs {
@@ -69,6 +72,14 @@ pub(super) struct Differs {
     pub(super) now: Option<Kind>,
     /// What was put there.
     pub(super) before: Option<Known>,
+}
+
+/// All that does.
+#[derive(Debug)]
+pub(super) struct Different {
+    pub(super) named: Vec<Differs>,
+    /// Paths that are no text: nothing of the folder is one.
+    pub(super) nameless: Vec<PathBuf>,
 }
 
 impl Copy {
@@ -81,20 +92,48 @@ impl Copy {
         };
         let made = |path: &Path| fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
         made(&path).map_err(|why| failed(&why))?;
-        let lock = File::create(path.join("lock")).map_err(|why| failed(&why))?;
-        lock.try_lock().map_err(|_| {
-            "another run works in a copy of this folder; wait until it has ended".to_owned()
-        })?;
-        let copy = Self { path: path.clone(), known: BTreeMap::new(), _lock: lock };
-        for folder in [copy.folder(), copy.cache(), copy.home(), copy.spare()] {
-            made(&folder).map_err(|why| failed(&why))?;
+        let locked = || {
+            let lock = File::create(path.join("lock")).map_err(|why| failed(&why))?;
+            lock.try_lock().map_err(|_| {
+                "another run works in a copy of this folder; wait until it has ended".to_owned()
+            })?;
+            Ok::<_, String>(lock)
+        };
+        let mut lock = locked()?;
+        if path.join(BUSY).exists() {
+            // What was begun there may still write there, and is let have it.
+            let lost = base.join(format!(
+                "lost-{}-{}",
+                std::process::id(),
+                fs::metadata(&path).map_or(0, |it| it.ino())
+            ));
+            fs::rename(&path, &lost).map_err(|why| failed(&why))?;
+            let _ = fs::remove_dir_all(&lost);
+            made(&path).map_err(|why| failed(&why))?;
+            lock = locked()?;
+        }
+        let folders = FOLDERS.map(|folder| path.join(folder));
+        folders.iter().try_for_each(|folder| made(folder)).map_err(|why| failed(&why))?;
+        let tree = Inside::open(&path.join(TREE)).map_err(|why| failed(&why))?;
+        let seen = fs::read(path.join(SEEN)).map(|text| serde_json::from_slice(&text));
+        let mut copy = Self {
+            path,
+            tree,
+            seen: BTreeSet::new(),
+            known: BTreeMap::new(),
+            busy: false,
+            _lock: lock,
+        };
+        match seen {
+            Ok(Ok(seen)) => copy.seen = seen,
+            Ok(Err(_)) | Err(_) => copy.empty()?,
         }
         Ok(copy)
     }
 
     /// Where the line is run.
     pub(super) fn folder(&self) -> PathBuf {
-        self.path.join("tree")
+        self.path.join(TREE)
     }
 
     /// What is kept from call to call, and from run to run.
@@ -114,28 +153,55 @@ impl Copy {
 
     /// Bytes of all that stands there.
     pub(super) fn size(&self) -> u64 {
-        size(&self.path, 0)
+        let sizes = FOLDERS
+            .iter()
+            .map(|folder| Inside::open(&self.path.join(folder)).map_or(0, |inside| inside.size()));
+        sizes.fold(0, u64::saturating_add)
     }
 
-    /// Takes everything away that a line filled the disk with.
+    /// Takes everything away that lines left.
     pub(super) fn empty(&mut self) -> Result<(), String> {
         self.known.clear();
-        [self.folder(), self.cache(), self.home(), self.spare()].iter().try_for_each(|it| clear(it))
+        FOLDERS.iter().try_for_each(|folder| clear(&self.path.join(folder)))?;
+        self.seen.clear();
+        self.keep_seen()
+    }
+
+    /// A line is about to run in the copy: until [`Self::end`] something of it may write there.
+    pub(super) fn begin(&mut self) -> Result<(), String> {
+        let path = self.path.join(BUSY);
+        fs::write(&path, []).map_err(|why| failed(&path, &why))?;
+        self.busy = true;
+        Ok(())
+    }
+
+    /// Nothing of it runs any more.
+    pub(super) fn end(&mut self) -> Result<(), String> {
+        let path = self.path.join(BUSY);
+        fs::remove_file(&path).map_err(|why| failed(&path, &why))?;
+        self.busy = false;
+        Ok(())
+    }
+
+    /// Whether a line was begun in it and not ended: then nobody uses it any more.
+    pub(super) const fn is_lost(&self) -> bool {
+        self.busy
+    }
+
+    fn keep_seen(&self) -> Result<(), String> {
+        let path = self.path.join(SEEN);
+        let text = serde_json::to_vec(&self.seen).map_err(|why| why.to_string())?;
+        fs::write(&path, text).map_err(|why| failed(&path, &why))
     }
 
     /// Whether a file or directory stands at a path of the folder, and no link before it.
     pub(super) fn has(&self, path: &str) -> bool {
-        let mut here = self.folder();
-        path == "."
-            || path.split('/').all(|part| {
-                here.push(part);
-                fs::symlink_metadata(&here).is_ok_and(|found| !found.is_symlink())
-            })
+        self.tree.has(Path::new(path))
     }
 
-    /// The path in the copy.
-    pub(super) fn at(&self, path: &str) -> PathBuf {
-        self.folder().join(path)
+    /// A plain file of the folder.
+    pub(super) fn file(&self, path: &str) -> io::Result<File> {
+        self.tree.file(Path::new(path))
     }
 
     /// Makes the copy what the folder is, as far as the call may read it.
@@ -146,10 +212,20 @@ impl Copy {
         most: u64,
         cancel: &AtomicBool,
     ) -> Result<(), Unfit> {
-        clear(&self.spare())?;
         let wanted = wanted(tree, root, most).await?;
-        for differs in self.differs()? {
-            self.forget(&differs.path)?;
+        // What was kept of a file that this call may not read is in any of the folders.
+        let mut narrower = false;
+        for path in self.seen.iter().filter(|path| !wanted.contains_key(*path)) {
+            narrower |= tree.detail(&format!("{root}/{path}")).await == Err(Fault::Subtree);
+        }
+        if narrower || clear(&self.spare()).and_then(|()| self.restore()).is_err() {
+            self.empty()?;
+        }
+        let files = wanted.iter().filter(|(_, entry)| entry.kind != Kind::Directory);
+        let before = self.seen.len();
+        self.seen.extend(files.map(|(path, _)| path.clone()));
+        if self.seen.len() != before {
+            self.keep_seen()?;
         }
         let stale = |(path, known): (&String, &Known)| {
             let same = wanted.get(path).is_some_and(|entry| {
@@ -177,11 +253,24 @@ impl Copy {
         Ok(())
     }
 
+    /// Takes away what a line changed.
+    fn restore(&mut self) -> Result<(), String> {
+        let different = self.differs()?;
+        for path in &different.nameless {
+            self.remove(path)?;
+        }
+        different.named.iter().try_for_each(|differs| self.forget(&differs.path))
+    }
+
     /// Takes away what stands at a path, whatever it is.
     fn forget(&mut self, path: &str) -> Result<(), String> {
         let inner = format!("{path}/");
         self.known.retain(|known, _| known != path && !known.starts_with(&inner));
-        remove(&self.at(path))
+        self.remove(Path::new(path))
+    }
+
+    fn remove(&self, path: &Path) -> Result<(), String> {
+        self.tree.remove(path).map_err(|why| unremoved(&self.folder().join(path), &why))
     }
 
     async fn put(
@@ -191,7 +280,7 @@ impl Copy {
         path: &str,
         entry: &Entry,
     ) -> Result<Option<Known>, Unfit> {
-        let (from, to) = (format!("{root}/{path}"), self.at(path));
+        let (from, to) = (format!("{root}/{path}"), Path::new(path));
         let mut known = Known {
             kind: entry.kind,
             size: entry.size,
@@ -200,9 +289,9 @@ impl Copy {
             digest: [0; 32],
         };
         match entry.kind {
-            Kind::Directory => fs::create_dir(&to).map_err(|why| failed(&to, &why))?,
+            Kind::Directory => self.tree.new_folder(to).map_err(|why| failed(to, &why))?,
             Kind::File => {
-                let Some(digest) = copied(tree, &from, &to, entry).await? else {
+                let Some(digest) = copied(tree, &from, (&self.tree, to), entry).await? else {
                     return Ok(None);
                 };
                 known.digest = digest;
@@ -210,11 +299,11 @@ impl Copy {
             Kind::Link => {
                 let detail = tree.detail(&from).await.map_err(Unfit::Fault)?;
                 let Some(link) = detail.link else { return Ok(None) };
-                symlink(link, &to).map_err(|why| failed(&to, &why))?;
+                self.tree.new_link(to, &link).map_err(|why| failed(to, &why))?;
             }
             Kind::Other => return Ok(None),
         }
-        known.mark = mark(&to, entry.kind).map_err(|why| failed(&to, &why))?;
+        known.mark = self.tree.mark(to).map_err(|why| failed(to, &why))?;
         Ok(Some(known))
     }
 
@@ -226,10 +315,14 @@ impl Copy {
         }
         let found = tree.read(&format!("{root}/{path}"), 0).await.unwrap_or_default();
         let text = git::configuration(&String::from_utf8_lossy(&found));
-        let to = self.at(&path);
-        remove(&to)?;
-        fs::write(&to, &text).map_err(|why| failed(&to, &why))?;
-        let mark = mark(&to, Kind::File).map_err(|why| failed(&to, &why))?;
+        let to = Path::new(&path);
+        self.remove(to)?;
+        let mark = self
+            .tree
+            .new_file(to)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| self.tree.mark(to))
+            .map_err(|why| failed(to, &why))?;
         let (size, digest) = (text.len() as u64, Sha256::digest(&text).into());
         let known = Known { kind: Kind::File, size, modified_ms: 0, mark, digest };
         self.known.insert(path, known);
@@ -238,14 +331,14 @@ impl Copy {
 
     /// What stands there otherwise than it was put there; of what is inside of something
     /// new or gone, every entry.
-    pub(super) fn differs(&self) -> Result<Vec<Differs>, String> {
-        let mut found = BTreeMap::new();
-        walk(&self.folder(), "", 0, &mut found)?;
+    pub(super) fn differs(&self) -> Result<Different, String> {
+        let found = self.tree.all().map_err(|why| {
+            format!("what the line left cannot be looked at, and is not kept: {why}")
+        })?;
         let mut differs = Vec::new();
-        for (path, now) in &found {
+        for (path, (now, mark)) in &found.named {
             let before = self.known.get(path);
-            let mark = || mark(&self.at(path), *now).unwrap_or_default();
-            if before.is_none_or(|known| known.kind != *now || known.mark != mark()) {
+            if before.is_none_or(|known| known.kind != *now || known.mark != *mark) {
                 differs.push(Differs {
                     path: path.clone(),
                     now: Some(*now),
@@ -253,13 +346,13 @@ impl Copy {
                 });
             }
         }
-        let gone = self.known.iter().filter(|(path, _)| !found.contains_key(*path));
+        let gone = self.known.iter().filter(|(path, _)| !found.named.contains_key(*path));
         differs.extend(gone.map(|(path, known)| Differs {
             path: path.clone(),
             now: None,
             before: Some(known.clone()),
         }));
-        Ok(differs)
+        Ok(Different { named: differs, nameless: found.nameless })
     }
 }
 
@@ -314,14 +407,14 @@ async fn wanted(tree: &dyn Tree, root: &str, most: u64) -> Result<BTreeMap<Strin
 async fn copied(
     tree: &dyn Tree,
     from: &str,
-    to: &Path,
+    (inside, to): (&Inside, &Path),
     entry: &Entry,
 ) -> Result<Option<[u8; 32]>, Unfit> {
     let detail = match tree.detail(from).await {
         Err(Fault::NotFound) => return Ok(None),
         detail => detail.map_err(Unfit::Fault)?,
     };
-    let mut file = File::create_new(to).map_err(|why| failed(to, &why))?;
+    let mut file = inside.new_file(to).map_err(|why| failed(to, &why))?;
     let (mut digest, mut offset) = (Sha256::new(), 0);
     loop {
         let part = match tree.read(from, offset).await {
@@ -347,91 +440,124 @@ fn failed(path: &Path, why: &io::Error) -> String {
     format!("the folder cannot be copied: {}: {why}; is the disk full?", path.display())
 }
 
-fn mark(path: &Path, kind: Kind) -> io::Result<Mark> {
-    if kind == Kind::Directory {
-        return Ok(Mark::default());
-    }
-    let found = fs::symlink_metadata(path)?;
-    Ok(Mark {
-        inode: found.ino(),
-        size: found.size(),
-        modified: (found.mtime(), found.mtime_nsec()),
-        changed: (found.ctime(), found.ctime_nsec()),
-    })
-}
-
-/// Everything below a folder, by its path there; links are not followed.
-fn walk(
-    folder: &Path,
-    inner: &str,
-    level: usize,
-    found: &mut BTreeMap<String, Kind>,
-) -> Result<(), String> {
-    let unread = |why: io::Error| format!("what the line left cannot be looked at: {why}");
-    for entry in fs::read_dir(folder).map_err(unread)? {
-        let entry = entry.map_err(unread)?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let path = if inner.is_empty() { name.into_owned() } else { format!("{inner}/{name}") };
-        let kind = entry.file_type().map_err(unread)?;
-        let kind = match kind {
-            kind if kind.is_file() => Kind::File,
-            kind if kind.is_dir() => Kind::Directory,
-            kind if kind.is_symlink() => Kind::Link,
-            _ => Kind::Other,
-        };
-        if kind == Kind::Directory && level < LEVELS.saturating_mul(2) {
-            walk(&entry.path(), &path, level.saturating_add(1), found)?;
-        }
-        found.insert(path, kind);
-        if found.len() > ENTRIES.saturating_mul(2) {
-            return Err("the line left more files than can be looked at; they are not kept".into());
-        }
-    }
-    Ok(())
-}
-
-fn size(path: &Path, level: usize) -> u64 {
-    let Ok(found) = fs::symlink_metadata(path) else { return 0 };
-    let own = found.blocks().saturating_mul(512);
-    if !found.is_dir() || level > LEVELS.saturating_mul(2) {
-        return own;
-    }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let inner = entries.map(|entry| size(&entry.path(), level.saturating_add(1)));
-    inner.fold(own, u64::saturating_add)
-}
-
 /// Takes away all that is in a folder.
 fn clear(folder: &Path) -> Result<(), String> {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        remove(&entry.path())?;
+    let cleared = Inside::open(folder).and_then(|inside| inside.clear());
+    cleared.map_err(|why| unremoved(folder, &why))
+}
+
+fn unremoved(path: &Path, why: &io::Error) -> String {
+    format!("what a line left cannot be removed: {}: {why}; remove it by hand", path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use core::future::ready;
+
+    use super::*;
+    use synapse_primitives::platform::Detail;
+    use synapse_primitives::rest::{Names, Rest};
+    use synapse_primitives::tree::{Change, Unmade, Waiting};
+
+    /// Two files of one letter, of which the second may be denied.
+    #[derive(Debug)]
+    struct Two {
+        denied: bool,
     }
-    Ok(())
-}
 
-/// Takes away what stands at a path, if anything does.
-fn remove(path: &Path) -> Result<(), String> {
-    let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
-    let gone = if found.is_dir() {
-        fs::remove_dir_all(path).or_else(|_| {
-            open(path);
-            fs::remove_dir_all(path)
-        })
-    } else {
-        fs::remove_file(path)
-    };
-    gone.map_err(|why| {
-        format!("what a line left cannot be removed: {}: {why}; remove it by hand", path.display())
-    })
-}
-
-/// Opens directories that a program closed.
-fn open(path: &Path) {
-    let _ = fs::set_permissions(path, Permissions::from_mode(0o700));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open(&entry.path());
+    impl Tree for Two {
+        fn list<'a>(&'a self, _: &'a str) -> Waiting<'a, Result<Vec<Entry>, Fault>> {
+            let names = if self.denied { &["a"][..] } else { &["a", "b"] };
+            let entry = |name: &&str| Entry {
+                name: (*name).to_owned(),
+                kind: Kind::File,
+                size: 1,
+                modified_ms: 1_000,
+                rest: Rest::outside(),
+            };
+            Box::pin(ready(Ok(names.iter().map(entry).collect())))
         }
+
+        fn detail<'a>(&'a self, path: &'a str) -> Waiting<'a, Result<Detail, Fault>> {
+            let denied = self.denied && path.ends_with("/b");
+            Box::pin(ready(if denied { Err(Fault::Subtree) } else { Ok(Detail::default()) }))
+        }
+
+        fn read<'a>(&'a self, _: &'a str, _: u64) -> Waiting<'a, Result<Vec<u8>, Fault>> {
+            Box::pin(ready(Ok(b"x".to_vec())))
+        }
+
+        fn change<'a>(&'a self, _: Change<'a>) -> Waiting<'a, Result<(), Unmade>> {
+            Box::pin(ready(Err(Unmade::OutOfScope)))
+        }
+
+        fn shown(&self) -> Names {
+            Names::NONE
+        }
+
+        fn room(&self) -> u64 {
+            0
+        }
+
+        fn host(&self, _: &str) -> Option<String> {
+            None
+        }
+    }
+
+    fn follow(copy: &mut Copy, denied: bool) {
+        let cancel = AtomicBool::new(false);
+        let tree = Two { denied };
+        let followed = copy.follow(&tree, "/data", 1 << 20, &cancel);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert!(runtime.block_on(followed).is_ok());
+    }
+
+    #[test]
+    fn what_was_kept_of_a_file_goes_once_it_may_not_be_read() {
+        let base = tempfile::tempdir().unwrap();
+        let open = || Copy::open(base.path(), "own", "/host").unwrap();
+        let mut copy = open();
+        follow(&mut copy, false);
+        assert!(copy.has("a") && copy.has("b") && copy.differs().unwrap().named.is_empty());
+        fs::write(copy.cache().join("of b"), "x").unwrap();
+        follow(&mut copy, false);
+        assert!(copy.cache().join("of b").exists());
+        drop(copy);
+        let mut copy = open();
+        follow(&mut copy, true);
+        assert!(copy.has("a") && !copy.has("b") && !copy.cache().join("of b").exists());
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_emptied() {
+        let base = tempfile::tempdir().unwrap();
+        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
+        follow(&mut copy, false);
+        let mut here = copy.folder();
+        for _ in 0..300 {
+            here.push("d");
+            fs::create_dir(&here).unwrap();
+        }
+        assert!(copy.differs().is_err());
+        follow(&mut copy, false);
+        assert!(copy.has("a") && copy.differs().unwrap().named.is_empty());
+    }
+
+    #[test]
+    fn a_copy_that_a_line_was_begun_in_is_used_by_nobody() {
+        let base = tempfile::tempdir().unwrap();
+        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
+        fs::write(copy.cache().join("kept"), "x").unwrap();
+        copy.begin().unwrap();
+        assert!(copy.is_lost());
+        drop(copy);
+        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
+        assert!(!copy.cache().join("kept").exists() && !copy.is_lost());
+        fs::write(copy.cache().join("kept"), "x").unwrap();
+        copy.begin().unwrap();
+        copy.end().unwrap();
+        drop(copy);
+        let copy = Copy::open(base.path(), "own", "/host").unwrap();
+        assert!(copy.cache().join("kept").exists());
     }
 }

@@ -11,6 +11,7 @@
 //! Which names are the history (`synapse_primitives::tree`).
 
 use std::ffi::OsString;
+use std::path::Path;
 
 /// The lines that may change a repository's history, after the program.
 const SHIPPED: [&[&str]; 2] =
@@ -79,7 +80,10 @@ pub(super) fn admits(name: &str) -> bool {
 }
 
 /// What keeps every git in a copy from other configuration, and from asking.
-pub(super) fn variables() -> impl Iterator<Item = (String, OsString)> {
+pub(super) fn variables(folder: &Path) -> impl Iterator<Item = (String, OsString)> {
+    // A repository is the folder's own `.git`, or there is none: of a bare one every file
+    // comes from the folder, its configuration too.
+    let above = folder.parent().unwrap_or(folder).as_os_str().to_owned();
     [
         ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -89,13 +93,19 @@ pub(super) fn variables() -> impl Iterator<Item = (String, OsString)> {
         ("GIT_OPTIONAL_LOCKS", "0"),
         ("GIT_EDITOR", "/bin/false"),
         ("GIT_PAGER", "/bin/cat"),
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "safe.bareRepository"),
+        ("GIT_CONFIG_VALUE_0", "explicit"),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), OsString::from(value)))
+    .chain([("GIT_CEILING_DIRECTORIES".to_owned(), above)])
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -142,6 +152,30 @@ mod tests {
             assert!(!admits(name), "{name}");
         }
         assert!(["PATH", "GIT_AUTHOR_NAME", "GIT_COMMITTER_DATE"].into_iter().all(admits));
+    }
+
+    #[test]
+    fn a_bare_repository_of_plain_files_starts_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("objects")).unwrap();
+        std::fs::create_dir_all(at("refs")).unwrap();
+        std::fs::write(at("HEAD"), "ref: refs/heads/main\n").unwrap();
+        let config = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\
+                      \tfsmonitor = ./m\n";
+        std::fs::write(at("config"), config).unwrap();
+        std::fs::write(at("m"), "#!/bin/sh\ntouch ran\n").unwrap();
+        std::fs::set_permissions(at("m"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let add = || {
+            let mut git = std::process::Command::new("git");
+            git.args(["add", "--all", "--", "."]).current_dir(folder.path());
+            git
+        };
+        assert!(!add().env_clear().envs(variables(folder.path())).status().unwrap().success());
+        assert!(!at("ran").exists());
+        // Without them it would.
+        add().env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
+        assert!(at("ran").exists());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Running a line: its output, its time, its room, its end
 //!
 //! # Invariants
-//! - When [`run`] comes back, or is dropped, nothing of the line runs any more.
+//! - When [`run`] comes back with an end, nothing of the line runs any more.
 //! - What a line writes beyond its share is read and dropped, and much of it ends the line.
 //!
 //! # Not here
@@ -77,7 +77,7 @@ pub(super) enum Unrun {
     Io(io::Error),
     /// A wall could not be raised.
     Wall(Wall),
-    /// Nobody said what came of it.
+    /// Nobody said that nothing of it runs any more.
     Lost,
 }
 
@@ -108,7 +108,8 @@ impl Ended {
 /// Runs a line to its end.
 pub(super) async fn run(order: Order<'_>, runner: Runner<'_>) -> Result<Ran, Unrun> {
     let mut running = Running::start(&order, runner).map_err(Unrun::Io)?;
-    let (output, errors) = running.pipes().map_err(Unrun::Io)?;
+    // It was started, and says nothing any more.
+    let (output, errors) = running.pipes().map_err(|_| Unrun::Lost)?;
     let share = order.most / 2;
     let (output, errors) = (Share::new(output, share), Share::new(errors, share));
     let written = AtomicU64::new(0);
@@ -121,14 +122,14 @@ pub(super) async fn run(order: Order<'_>, runner: Runner<'_>) -> Result<Ran, Unr
         running.stop();
     }
     let report = running.report().await;
-    let ended = match (stopped, report) {
+    // Without a report something may still run, whatever the line was ended for.
+    let ended = match (stopped, report.ok_or(Unrun::Lost)?) {
         (Some(why), _) => why,
-        (None, Some(Report::Exit(status))) => Ended::Exit(status),
-        (None, Some(Report::Signal(signal))) => Ended::Signal(signal),
-        (None, Some(Report::Wall(wall))) => {
+        (None, Report::Exit(status)) => Ended::Exit(status),
+        (None, Report::Signal(signal)) => Ended::Signal(signal),
+        (None, Report::Wall(wall)) => {
             return Err(Wall::of(wall).map_or(Unrun::Lost, Unrun::Wall));
         }
-        (None, None) => return Err(Unrun::Lost),
     };
     let ended = match ended {
         // The last file may have been the one too many.

@@ -6,13 +6,14 @@
 //!
 //! # Invariants
 //! - All walls stand before the program's first instruction.
-//! - When the first process is gone, so is everything that was started below it.
+//! - The first process reports an end only when nothing that was started below it is left.
 //!
 //! # Not here
 //! What the walls are (`confine`); what becomes of the output (`seal`).
 
 use core::convert::Infallible;
 use core::time::Duration;
+use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -20,9 +21,12 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Instant;
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
+    set_child_subreaper, wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +62,10 @@ pub(super) enum Report {
 
 /// How often what is left is looked for.
 const PAUSE: Duration = Duration::from_millis(2);
+/// How long it may take until nothing is left: less than `seal` waits for.
+const END: Duration = Duration::from_secs(5);
+/// How often one more process is looked for before those that were found are ended.
+const SCANS: usize = 20;
 
 impl Stage {
     /// The word that asks for it.
@@ -96,26 +104,31 @@ fn watch(mut arguments: impl Iterator<Item = String>) -> io::Result<()> {
         .stdin(Stdio::from(OwnedFd::from(tell)))
         .process_group(0)
         .spawn()?;
-    thread::spawn(|| {
+    let program = Pid::from_child(&child);
+    thread::spawn(move || {
         // Whoever waits for the line closes its end when they do not any more.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         loop {
-            end_all();
+            // What cannot be ended is found out below, where all that is left is waited for.
+            let _ = end_all(program);
             thread::sleep(PAUSE);
         }
     });
     let mut wall = Vec::new();
     told.read_to_end(&mut wall)?;
-    let first = reap(Pid::from_child(&child))?;
-    // What outlives its parent is this process's child.
+    let first = reap(program)?;
+    let until = Instant::now() + END;
+    // What outlives its parent is this process's child, so without children none is left.
     loop {
         match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) => {}
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) if Instant::now() >= until => return Err(io::ErrorKind::TimedOut.into()),
             Ok(None) => {
-                end_all();
+                end_all(program)?;
                 thread::sleep(PAUSE);
             }
-            Err(_) => break,
+            Err(Errno::CHILD) => break,
+            Err(why) => return Err(why.into()),
         }
     }
     let report = match (wall.first(), first.exit_status(), first.terminating_signal()) {
@@ -138,31 +151,85 @@ fn reap(program: Pid) -> io::Result<WaitStatus> {
     }
 }
 
-/// Ends everything below this process.
-fn end_all() {
-    for pid in below(getpid()) {
-        let _ = kill_process(pid, Signal::KILL);
+/// Ends everything below this process, as far as it is found: all of it is stopped first,
+/// so that none starts another while the others are ended.
+fn end_all(program: Pid) -> io::Result<()> {
+    let mut stopped = BTreeSet::new();
+    for _ in 0..SCANS {
+        let found = below(getpid().as_raw_pid())?;
+        let before = stopped.len();
+        for process in &found {
+            if process.group == program.as_raw_pid() {
+                let _ = kill_process_group(program, Signal::STOP);
+            }
+            if stopped.insert((process.pid, process.group)) {
+                signal(process.pid, Signal::STOP);
+            }
+        }
+        if stopped.len() == before {
+            break;
+        }
     }
+    if stopped.iter().any(|(_, group)| *group == program.as_raw_pid()) {
+        let _ = kill_process_group(program, Signal::KILL);
+    }
+    for (pid, _) in stopped {
+        signal(pid, Signal::KILL);
+    }
+    Ok(())
+}
+
+/// Signals what may be gone by now.
+fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// A process, as the kernel tells of it.
+#[derive(Clone, Copy)]
+struct Process {
+    pid: i32,
+    parent: i32,
+    group: i32,
 }
 
 /// The processes below one, whatever group or session they are in.
-fn below(top: Pid) -> Vec<Pid> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
-    let parents: Vec<(i32, i32)> =
-        entries.filter_map(number).filter_map(|pid| Some((pid, parent(pid)?))).collect();
-    let (mut found, mut at) = (vec![top.as_raw_nonzero().get()], 0);
-    while let Some(above) = found.get(at).copied() {
-        found.extend(parents.iter().filter(|(_, parent)| *parent == above).map(|(pid, _)| *pid));
-        at = at.saturating_add(1);
+fn below(top: i32) -> io::Result<Vec<Process>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        if let Some(pid) = entry?.file_name().to_str().and_then(|name| name.parse().ok()) {
+            all.extend(process(pid)?);
+        }
     }
-    found.into_iter().skip(1).filter_map(Pid::from_raw).collect()
+    let (mut found, mut above) = (Vec::new(), vec![top]);
+    while let Some(parent) = above.pop() {
+        let children = all.iter().filter(|process| process.parent == parent).copied();
+        let from = found.len();
+        found.extend(children);
+        above.extend(found.iter().skip(from).map(|process: &Process| process.pid));
+    }
+    Ok(found)
 }
 
-fn parent(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // A program's name may hold anything, closing brackets too.
-    stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()
+/// None where it is gone by now.
+fn process(pid: i32) -> io::Result<Option<Process>> {
+    // A program's name may hold anything, bytes that are no text and closing brackets too.
+    let stat = match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(stat) => stat,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // Another user's, where /proc hides those; a child that hides is still waited for.
+        Err(why) if why.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
+        Err(why) if why.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => return Ok(None),
+        Err(why) => return Err(why),
+    };
+    let stat = String::from_utf8_lossy(&stat);
+    let told = stat.rsplit_once(") ").and_then(|(_, told)| {
+        let mut told = told.split(' ').skip(1);
+        Some((told.next()?.parse().ok()?, told.next()?.parse().ok()?))
+    });
+    let (parent, group) = told.ok_or(io::ErrorKind::InvalidData)?;
+    Ok(Some(Process { pid, parent, group }))
 }
 
 /// Becomes the program behind its walls; says through its input which wall failed.
