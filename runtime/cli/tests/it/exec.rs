@@ -349,8 +349,10 @@ fn attack(what: &str) -> String {
 fn hostile_programs_leave_nothing_that_runs_and_nothing_outside_of_their_folder() {
     let world = World::hostile();
     let before = world.tree();
-    let kinds = ["fork", "fill", "flood", "sleep", "socket", "outside", "protected", "links", "limits", "names",
-        "deep", "see"];
+    let kinds = [
+        "fork", "fill", "flood", "sleep", "socket", "outside", "protected", "links", "limits",
+        "names", "deep", "see",
+    ];
     let answers = world.attack(&kinds.map(attack));
     let answer = |kind: &str| {
         let place = kinds.iter().position(|known| *known == kind).unwrap();
