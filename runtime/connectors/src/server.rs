@@ -16,17 +16,17 @@ use std::os::fd::OwnedFd;
 use std::process::Child;
 use std::sync::Arc;
 
+use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientRequest, JsonObject, JsonRpcMessage,
-    ListToolsRequest, NumberOrString, PaginatedRequestParams, ServerResult, Tool,
+    ListToolsRequest, NumberOrString, PaginatedRequestParams, ServerNotification, ServerResult,
+    Tool,
 };
 use rmcp::service::{
-    NotificationContext, RunningService, RxJsonRpcMessage, ServiceError, TxJsonRpcMessage,
-    serve_client,
+    RunningService, RxJsonRpcMessage, ServiceError, TxJsonRpcMessage, serve_client,
 };
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::{IntoTransport, Transport};
-use rmcp::{ClientHandler, RoleClient};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,7 +52,7 @@ const FRAME: usize = 64 << 10;
 pub struct Server {
     /// What answers: a program, or what stands at an address.
     end: End,
-    service: RunningService<RoleClient, Ears>,
+    service: RunningService<RoleClient, ()>,
     changed: Arc<AtomicBool>,
     patience: Duration,
     echoes: Echoes,
@@ -179,8 +179,13 @@ fn conceal(value: Value, mask: &Mask<'_>) -> Value {
 }
 
 /// Hears few requests of a server's own, and none whose name is long: each is kept until
-/// its answer is taken, and nothing that a server asks for is granted.
-struct Hearing<T>(T, usize);
+/// its answer is taken, and nothing that a server asks for is granted. That its list
+/// changed is known before what it sent after that is.
+struct Hearing<T> {
+    inner: T,
+    asked: usize,
+    changed: Arc<AtomicBool>,
+}
 
 /// Requests of a server's own that are heard.
 const ASKS: usize = 1000;
@@ -194,40 +199,38 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Hearing<T> {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        self.0.send(message)
+        self.inner.send(message)
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            let message = self.0.receive().await?;
-            let JsonRpcMessage::Request(request) = &message else { return Some(message) };
-            self.1 = self.1.saturating_add(1);
-            if self.1 > ASKS {
-                return None;
+            let message = self.inner.receive().await?;
+            match &message {
+                JsonRpcMessage::Request(request) => {
+                    self.asked = self.asked.saturating_add(1);
+                    if self.asked > ASKS {
+                        return None;
+                    }
+                    if matches!(&request.id, NumberOrString::String(id) if id.len() > ID) {
+                        continue;
+                    }
+                }
+                JsonRpcMessage::Notification(told) => {
+                    if matches!(
+                        told.notification,
+                        ServerNotification::ToolListChangedNotification(_)
+                    ) {
+                        self.changed.store(true, Ordering::Relaxed);
+                    }
+                }
+                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
             }
-            match &request.id {
-                NumberOrString::String(id) if id.len() > ID => {}
-                NumberOrString::String(_) | NumberOrString::Number(_) => return Some(message),
-            }
+            return Some(message);
         }
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
-        self.0.close()
-    }
-}
-
-/// Hears of a list that changed, and grants a server nothing that it asks for.
-#[derive(Debug)]
-struct Ears(Arc<AtomicBool>);
-
-impl ClientHandler for Ears {
-    fn on_tool_list_changed(
-        &self,
-        _: NotificationContext<RoleClient>,
-    ) -> impl Future<Output = ()> + Send + '_ {
-        self.0.store(true, Ordering::Relaxed);
-        core::future::ready(())
+        self.inner.close()
     }
 }
 
@@ -273,8 +276,9 @@ impl Server {
         E: core::error::Error + Send + Sync + 'static,
     {
         let changed = Arc::new(AtomicBool::new(false));
-        let transport = Hearing(transport.into_transport(), 0);
-        let greeted = timeout(BEGIN, serve_client(Ears(Arc::clone(&changed)), transport)).await;
+        let inner = transport.into_transport();
+        let transport = Hearing { inner, asked: 0, changed: Arc::clone(&changed) };
+        let greeted = timeout(BEGIN, serve_client((), transport)).await;
         let service = match greeted {
             Err(_) => return Err(end.trouble().unwrap_or(Trouble::Silent)),
             Ok(Err(why)) => {
