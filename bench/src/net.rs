@@ -17,8 +17,8 @@ use synapse_host::console::{Console, PATIENCE};
 use synapse_host::net::Client;
 use synapse_host::render::{Stream, Terminal};
 use synapse_kernel::engine::Door as _;
-use synapse_primitives::disk::{Disk, Net as _};
-use synapse_primitives::platform::Fetch;
+use synapse_primitives::disk::Disk;
+use synapse_primitives::platform::{Fetch, Net as _};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::task::task;

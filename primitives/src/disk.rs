@@ -51,8 +51,8 @@ use crate::{
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
     platform::{
-        Admits, Asker, Connectors, Detail, Fetch, Fetched, Journal, Listener, Listing, Mode, Shown,
-        Use, Used, Written, by_the_clock,
+        Admits, Asker, Connectors, Detail, Fetch, Fetched, Journal, Listener, Listing, Mode, Net,
+        Shown, Use, Used, Written, by_the_clock,
     },
     rest::{Creator, Index},
     state::Standing,
@@ -76,28 +76,6 @@ pub trait Screen: Send + Sync {
     /// As [`Platform::ask`].
     fn ask(&self, question: &[u8], asker: Asker) -> Result<Vec<u8>, Fault>;
 }
-
-/// The board's network.
-pub trait Net: Send + Sync {
-    /// As [`Platform::fetch`].
-    fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
-
-    /// As [`Platform::serves`].
-    fn serves(&self, _: &str, _: &Url<'_>) -> bool {
-        false
-    }
-
-    /// As [`Platform::listen`]; the default is a network that only fetches.
-    ///
-    /// # Errors
-    /// As there.
-    fn listen(&self, _: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
-        Err(Fault::Unsupported)
-    }
-}
-
-/// An answer that is waited for.
-pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, Fault>> + Send + 'a>>;
 
 /// What waits: the board's timer.
 pub trait Timer: Send + Sync {

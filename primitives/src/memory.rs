@@ -33,8 +33,8 @@ use crate::{
     execute::join,
     mounts::{Access, MountError, Place, Table, below, split_last},
     platform::{
-        Admits, Asker, Connectors, Entry, Journal, Kind, Listener, Listing, Mode, Shown, Use, Used,
-        WALK_ENTRIES, WALK_LEVELS, Written, edited,
+        Admits, Asker, Connectors, Entry, Fetch, Fetched, Journal, Kind, Listener, Listing, Mode,
+        Net, Shown, Use, Used, WALK_ENTRIES, WALK_LEVELS, Written, edited,
     },
     rest::{Creator, How, Index, Owner, Print, Rest, Seen, Stamp},
     state::{Standing, Tally},
@@ -48,6 +48,7 @@ pub struct Memory {
     table: Table,
     access: Vec<Access>,
     state: Mutex<State>,
+    net: Option<Box<dyn Net>>,
     connectors: Option<Box<dyn Connectors>>,
     wire: wire::Wire,
 }
@@ -102,9 +103,16 @@ impl Memory {
             table,
             access,
             state: Mutex::new(state),
+            net: None,
             connectors: None,
             wire: wire::Wire::default(),
         })
+    }
+
+    /// The same tree beside a network that is fetched from.
+    #[must_use]
+    pub fn with_net(self, net: Box<dyn Net>) -> Self {
+        Self { net: Some(net), ..self }
     }
 
     /// The same tree beside connectors.
@@ -487,6 +495,13 @@ impl Platform for Memory {
         let mut state = self.state.lock();
         state.asked.push((question.to_vec(), asker));
         state.answers.pop_front().unwrap_or(Err(Fault::Closed))
+    }
+
+    async fn fetch(&self, request: Fetch<'_>) -> Result<Fetched, Fault> {
+        match &self.net {
+            Some(net) => net.fetch(request).await,
+            None => Err(Fault::Unsupported),
+        }
     }
 
     fn listen(&self, at: SocketAddr) -> Result<Box<dyn Listener>, Fault> {

@@ -391,6 +391,28 @@ pub trait Connection: Send + Sync {
     fn poll_write(&self, context: &Context<'_>, bytes: &[u8]) -> Poll<Result<usize, Fault>>;
 }
 
+/// The board's network.
+pub trait Net: Send + Sync {
+    /// As [`Platform::fetch`].
+    fn fetch<'a>(&'a self, request: Fetch<'a>) -> Fetching<'a>;
+
+    /// As [`Platform::serves`].
+    fn serves(&self, _: &str, _: &Url<'_>) -> bool {
+        false
+    }
+
+    /// As [`Platform::listen`]; the default is a network that only fetches.
+    ///
+    /// # Errors
+    /// As there.
+    fn listen(&self, _: SocketAddr) -> Result<Box<dyn Listener>, Fault> {
+        Err(Fault::Unsupported)
+    }
+}
+
+/// An answer that is waited for.
+pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, Fault>> + Send + 'a>>;
+
 /// One call of a connector's verb.
 #[derive(Debug, Clone, Copy)]
 pub struct Use<'a> {

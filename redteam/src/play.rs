@@ -29,7 +29,7 @@ use synapse_primitives::{Fault, Platform as _};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::case::Page;
-use crate::world::World;
+use crate::world::Pages;
 
 /// An engine with the guest that plays scripts.
 #[derive(Debug)]
@@ -112,11 +112,12 @@ impl Stage {
         let memory = Memory::new(&[("/data", Access::ReadWrite), ("/home", Access::ReadWrite)]);
         let memory = memory.map_err(|why| why.to_string())?;
         let memory = memory.with_connectors(Box::new(board(scene.replies)));
+        let memory = memory.with_net(Box::new(Pages(scene.more.pages.clone())));
         memory.set_now(u64::try_from(scene.today).unwrap_or_default().saturating_mul(DAY_MS));
         for (path, bytes) in &scene.files {
             memory.place(path, bytes).map_err(|why| format!("{path}: {}", why.name()))?;
         }
-        let world = Arc::new(World { memory, pages: scene.more.pages.clone() });
+        let world = Arc::new(memory);
         let (mut played, changed) = self.executor.block_on(async {
             let mut played = Came::default();
             self.turns(scene, &world, &mut played).await?;
@@ -142,7 +143,7 @@ impl Stage {
     async fn turns(
         &self,
         scene: &Scene<'_>,
-        world: &Arc<World>,
+        world: &Arc<Memory>,
         came: &mut Came,
     ) -> Result<(), String> {
         let later = &scene.more.later;
@@ -211,7 +212,7 @@ impl Packages<Arc<Wasmtime>> for Shop {
 }
 
 /// What another run goes on with.
-fn carried(run: &Run<World, Tape>) -> Session {
+fn carried(run: &Run<Memory, Tape>) -> Session {
     let value = |value: &Value| {
         let about = value.about();
         let source = about.source.as_ref().zip(about.primitive).map(|(source, primitive)| {
@@ -228,7 +229,7 @@ fn carried(run: &Run<World, Tape>) -> Session {
 }
 
 /// Ends a run, and adds what its log says.
-fn end(run: Run<World, Tape>, came: &mut Came) -> Result<(), String> {
+fn end(run: Run<Memory, Tape>, came: &mut Came) -> Result<(), String> {
     let finished = run.end(Ok(Vec::new()));
     finished.answer.map_err(|why| why.to_string())?;
     attempts(&finished.log.lock().sink().0, came)
