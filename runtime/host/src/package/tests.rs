@@ -5,47 +5,16 @@ use std::path::Path;
 
 use super::{Package, Pin, Secret, Store, Vouched};
 
-pub(super) const MANIFEST: &str = r#"manifest = 1
-name = "reader"
-version = "1.0.0"
-publisher = "acme"
-description = "Reads"
-licence = "MIT"
-[[capabilities]]
-primitive = "fs_read"
-reason = "To read."
-[[capabilities]]
-path = "/data/**"
-rights = ["read"]
-reason = "Notes."
-"#;
+pub(super) const MANIFEST: &str = include_str!("../../../kernel/tests/reader/manifest.toml");
+const COMPONENT: &str = include_str!("../../../kernel/tests/reader/component.wat");
 
-fn component(import: &str) -> Vec<u8> {
-    wat::parse_str(format!(
-        r#"(component
-          {import}
-          (core module $main
-            (memory (export "memory") 1)
-            (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
-            (func (export "turn") (param i32 i32) (result i32) unreachable))
-          (core instance $main (instantiate $main))
-          (func $turn (param "input" (list u8)) (result (result (list u8) (error u32)))
-            (canon lift (core func $main "turn")
-              (memory $main "memory") (realloc (func $main "realloc"))))
-          (export "turn" (func $turn)))"#
-    ))
-    .unwrap()
-}
-
-fn files(more: &[(&str, &[u8])]) -> BTreeMap<String, Vec<u8>> {
-    let own = [("reader.wasm".to_owned(), component("")), ("SOUL.md".to_owned(), b"Read.".into())];
-    own.into_iter()
-        .chain(more.iter().map(|(name, bytes)| ((*name).into(), (*bytes).into())))
-        .collect()
+fn files() -> BTreeMap<String, Vec<u8>> {
+    let component = wat::parse_str(COMPONENT).unwrap();
+    [("reader.wasm".to_owned(), component), ("SOUL.md".to_owned(), b"Read.".into())].into()
 }
 
 pub(super) fn package(manifest: &str) -> Package {
-    Package::new(manifest.to_owned(), files(&[])).unwrap()
+    Package::new(manifest.to_owned(), files()).unwrap()
 }
 
 pub(super) fn secret(dir: &Path, name: &str) -> Secret {
@@ -90,7 +59,7 @@ fn names_that_look_like_others_are_told() {
     let warned = |name: &str, publisher: &str| {
         let manifest = MANIFEST.replace("\"reader\"", &format!("\"{name}\""));
         let manifest = manifest.replace("acme", publisher);
-        let files = files(&[]).into_iter();
+        let files = files().into_iter();
         let files = files.map(|(file, bytes)| (file.replace("reader", name), bytes)).collect();
         store.look_alikes(&Package::new(manifest, files).unwrap()).unwrap().join("\n")
     };

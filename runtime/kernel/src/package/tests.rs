@@ -15,36 +15,12 @@ use super::{
 };
 use crate::grant::Authority;
 
-const MANIFEST: &str = r#"manifest = 1
-name = "reader"
-version = "1.0.0"
-publisher = "acme"
-description = "Reads"
-licence = "MIT"
-[[capabilities]]
-primitive = "fs_read"
-reason = "To read."
-[[capabilities]]
-path = "/data/**"
-rights = ["read"]
-reason = "Notes."
-"#;
+/// A package that is as it should be; tests of the host have it too.
+const MANIFEST: &str = include_str!("../../tests/reader/manifest.toml");
+const COMPONENT: &str = include_str!("../../tests/reader/component.wat");
 
 fn component(import: &str) -> Vec<u8> {
-    wat::parse_str(format!(
-        r#"(component
-          {import}
-          (core module $main
-            (memory (export "memory") 1)
-            (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
-            (func (export "turn") (param i32 i32) (result i32) unreachable))
-          (core instance $main (instantiate $main))
-          (func $turn (param "input" (list u8)) (result (result (list u8) (error u32)))
-            (canon lift (core func $main "turn")
-              (memory $main "memory") (realloc (func $main "realloc"))))
-          (export "turn" (func $turn)))"#
-    ))
-    .unwrap()
+    wat::parse_str(COMPONENT.replace(";; import", import)).unwrap()
 }
 
 fn files(more: &[(&str, &[u8])]) -> BTreeMap<String, Vec<u8>> {
