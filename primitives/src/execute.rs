@@ -36,7 +36,7 @@ use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Mark, NormalPath, Origin, Rights, Secrecy, Warrants,
 };
 
-use crate::fetch::{Reached, fetch, most};
+use crate::fetch::{Reached, fetch, host_of, most};
 use crate::hands::{Carries, Hands, Spawn};
 use crate::labelled::Labelled;
 use crate::platform::{Asker, Entry, Journal, Kind, Mode, Platform, WHOLE_BYTES};
@@ -467,10 +467,7 @@ fn address(call: &Authorized<'_>) -> Result<SocketAddr, Fault> {
 
 /// Whether a deny entry covers an address, which no port or method changes.
 fn is_denied(call: &Authorized<'_>, address: IpAddr) -> bool {
-    let host = match address {
-        IpAddr::V4(address) => Host::V4(address),
-        IpAddr::V6(address) => Host::V6(address),
-    };
+    let host = host_of(address);
     let place = Place { host, port: 0, method: Method::Listen, path: None, secrets: &[] };
     call.passed().scope.check_net(&place) == Err(Refusal::Denied)
 }

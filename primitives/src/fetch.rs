@@ -20,6 +20,7 @@ use synapse_abi::registry::Primitive;
 use synapse_boundary::headers::headers;
 use synapse_boundary::secret::blanks;
 use synapse_boundary::sentence::Call;
+use synapse_boundary::url::Host;
 use synapse_boundary::{Authorized, Facts, Secrecy};
 
 use crate::execute::{escape, value};
@@ -111,6 +112,15 @@ fn about(fetched: &Fetched) -> String {
     }
     json.push_str("}}\n");
     json
+}
+
+/// An address as the host of a place.
+#[must_use]
+pub const fn host_of(address: IpAddr) -> Host<'static> {
+    match address {
+        IpAddr::V4(address) => Host::V4(address),
+        IpAddr::V6(address) => Host::V6(address),
+    }
 }
 
 #[cfg(test)]

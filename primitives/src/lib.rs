@@ -49,7 +49,7 @@ mod tool;
 pub mod tree;
 
 pub use execute::{Caller, Done, Executed, execute};
-pub use fetch::most;
+pub use fetch::{host_of, most};
 pub use hands::Hands;
 pub use hex::{hex, unhex};
 pub use labelled::Labelled;

@@ -15,8 +15,8 @@ use synapse_boundary::label::Secrecy;
 use synapse_boundary::scope::{HostPattern, Method, Net, Place};
 use synapse_boundary::url::{Host, Url};
 use synapse_connectors::web::{Answer, Ask, Waiting, Web};
-use synapse_primitives::Fault;
 use synapse_primitives::platform::Fetch;
+use synapse_primitives::{Fault, host_of};
 
 use super::{Client, Streamed};
 
@@ -69,11 +69,5 @@ pub(crate) fn public<'a>(url: &Url<'a>) -> impl Fn(IpAddr) -> bool + use<'a> {
         );
     }
     let place = Place::of(url, Method::Get);
-    move |address| {
-        let host = match address {
-            IpAddr::V4(address) => Host::V4(address),
-            IpAddr::V6(address) => Host::V6(address),
-        };
-        everywhere.check_net(&Place { host, ..place }).is_ok()
-    }
+    move |address| everywhere.check_net(&Place { host: host_of(address), ..place }).is_ok()
 }

@@ -15,6 +15,7 @@ use core::ops::Range;
 use synapse_boundary::scope::{HostPattern, Method, Net, Place};
 use synapse_boundary::url::Host;
 use synapse_boundary::{Scope, Secrecy};
+use synapse_primitives::host_of;
 
 use super::notes::{Notes, quoted};
 use super::shape::{Value, text};
@@ -79,10 +80,7 @@ impl Pattern {
     /// itself is asked: it alone knows which are, and what counts as naming.
     pub(super) fn is_special(&self) -> bool {
         let Some(block) = self.block else { return false };
-        let host = match block.address {
-            IpAddr::V4(address) => Host::V4(address),
-            IpAddr::V6(address) => Host::V6(address),
-        };
+        let host = host_of(block.address);
         let place = Place { host, port: 443, method: Method::Get, path: None, secrets: &[] };
         let mut alone = Scope::default();
         let global = alone.check_resolved(block.address, &place).is_ok();
