@@ -239,7 +239,7 @@ impl Connector {
         let most = call.most.min(self.manifest.start.reply);
         let answer = answer::bytes(&result, !verb.fields.is_empty(), most)?;
         // What it was given it may say back.
-        match reach.launcher.secrets.mask_of_tool(&self.manifest.server).hide(&answer) {
+        match server.hide(&answer) {
             Some(hidden) if hidden.len() > most => Err(Fault::ReplyTooLarge),
             hidden => Ok(hidden.unwrap_or(answer)),
         }

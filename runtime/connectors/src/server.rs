@@ -151,14 +151,18 @@ impl Echoes {
         Self(Arc::clone(&launcher.secrets), start.server.clone())
     }
 
+    fn mask(&self) -> Mask<'_> {
+        self.0.mask_of_tool(&self.1)
+    }
+
     /// A server's own words, for people.
     fn nonsense(&self, why: &str) -> Trouble {
-        Trouble::Nonsense(self.0.mask_of_tool(&self.1).hidden(why))
+        Trouble::Nonsense(self.mask().hidden(why))
     }
 
     /// The same value with every text masked, as it was before it is written as JSON.
     fn masked<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T, serde_json::Error> {
-        let mask = self.0.mask_of_tool(&self.1);
+        let mask = self.mask();
         if mask.is_empty() {
             return Ok(value);
         }
@@ -336,6 +340,12 @@ impl Server {
     #[must_use]
     pub fn has_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
+    }
+
+    /// An answer without what it was given, if that stands there as it is written.
+    #[must_use]
+    pub fn hide(&self, answer: &[u8]) -> Option<Vec<u8>> {
+        self.echoes.mask().hide(answer)
     }
 
     /// Calls a tool.
