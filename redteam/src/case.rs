@@ -44,6 +44,9 @@ pub struct Case {
     /// What the network answers, by URL; nothing else is there.
     #[serde(default)]
     pub pages: BTreeMap<String, Page>,
+    /// What the human types when the agent asks, one question after another.
+    #[serde(default)]
+    pub answers: Vec<String>,
     /// What packages that are known by these names do when they are started.
     #[serde(default)]
     pub children: BTreeMap<String, Vec<Step>>,

@@ -130,7 +130,7 @@ fn origin(stage: &Stage, grant: &Arc<Grant>) -> Result<Vec<Line>, String> {
 }
 
 /// A call of a primitive with what it needs before, none of which taints; none for what
-/// the world of a play has no device for.
+/// the world of a play does not have: a model, and somebody who connects.
 const fn answered(primitive: Primitive) -> Option<&'static [&'static str]> {
     use Primitive as P;
     let steps: &'static [&'static str] = match primitive {
@@ -172,7 +172,9 @@ const fn answered(primitive: Primitive) -> Option<&'static [&'static str]> {
         P::ToolCommit => {
             &[r#"{"name":"tool_commit","arguments":{"tool":"s/send","arguments":{}}}"#]
         }
-        P::ConsoleAsk | P::ModelGenerate | P::NetListen | P::NetAccept => return None,
+        P::ConsoleAsk => &[r#"{"name":"console_ask","arguments":{"question":"a"}}"#],
+        P::NetListen => &[r#"{"name":"net_listen","arguments":{"host":"127.0.0.1","port":8080}}"#],
+        P::ModelGenerate | P::NetAccept => return None,
     };
     Some(steps)
 }
@@ -280,6 +282,7 @@ fn play(
     let page = Page { body: "a page".to_owned(), ..Page::default() };
     let more = More {
         pages: vec![("https://a.example/".to_owned(), page)],
+        answers: vec!["a"],
         children: vec![("reader", vec![READ]), ("idle", vec![CLOCK])],
         later: Some(next).filter(|next| !next.sentences.is_empty()).into_iter().collect(),
     };
@@ -296,9 +299,9 @@ fn play(
 }
 
 const GRANT: &str = r#"version = 1
-primitives = ["console_write", "clock_read", "fs_read", "fs_write", "fs_edit", "fs_list", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick", "agent_spawn", "agent_wait", "channel_create", "channel_write", "channel_read", "channel_close", "channel_grant", "net_http_get", "net_http_post", "tool_use", "tool_commit"]
+primitives = ["console_write", "console_ask", "clock_read", "fs_read", "fs_write", "fs_edit", "fs_list", "fs_search", "fs_move", "fs_delete", "value_read", "value_pick", "agent_spawn", "agent_wait", "channel_create", "channel_write", "channel_read", "channel_close", "channel_grant", "net_listen", "net_http_get", "net_http_post", "tool_use", "tool_commit"]
 paths = [{ path = "/data/**", rights = ["list", "read", "write", "delete"] }]
-hosts = [{ host = "a.example", methods = ["GET", "POST"] }]
+hosts = [{ host = "a.example", methods = ["GET", "POST"] }, { host = "127.0.0.1", ports = [8080], methods = ["LISTEN"] }]
 tools = [{ tool = "s/read", effect = "read" }, { tool = "s/send" }]
 "#;
 const CLOCK: &str = r#"{"name":"clock_read","arguments":{}}"#;

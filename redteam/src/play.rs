@@ -57,6 +57,8 @@ pub(crate) struct Scene<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct More<'a> {
     pub(crate) pages: Vec<(String, Page)>,
+    /// What the human types when asked.
+    pub(crate) answers: Vec<&'a str>,
     /// What children of these names say.
     pub(crate) children: Vec<(&'a str, Vec<&'a str>)>,
     /// The turns after the first.
@@ -114,6 +116,9 @@ impl Stage {
         let memory = memory.with_connectors(Box::new(board(scene.replies)));
         let memory = memory.with_net(Box::new(Pages(scene.more.pages.clone())));
         memory.set_now(u64::try_from(scene.today).unwrap_or_default().saturating_mul(DAY_MS));
+        for answer in &scene.more.answers {
+            memory.answer(Ok(answer.as_bytes()));
+        }
         for (path, bytes) in &scene.files {
             memory.place(path, bytes).map_err(|why| format!("{path}: {}", why.name()))?;
         }

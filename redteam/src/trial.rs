@@ -244,6 +244,7 @@ fn play(stage: &Stage, case: &Case, orders: &[Vec<From>]) -> Result<Vec<Played>,
     });
     let more = More {
         pages: case.pages.clone().into_iter().collect(),
+        answers: case.answers.iter().map(String::as_str).collect(),
         children: children.collect(),
         later: Vec::new(),
     };
