@@ -55,7 +55,7 @@ READINGS = {
     ("slack", 12, 0, "channel"): (0, [("name", "prefix", "external")], None, "name"),
 }
 
-# A record's field is one, the argument a list: a selector would have to stand inside of a list.
+# A record's field is one, the argument a list: the selector stands inside of a list.
 LISTED = {("workspace", 20, 0, "participants")}
 
 # What no single reply says: counted or compared over several, or made in the same turn.
@@ -248,6 +248,8 @@ def reading(suite, name, task, key):
            "where": conditions, "take": take}
     if order:
         out["order"] = list(order)
+    if key in LISTED:
+        out["listed"] = True
     if "records" in task:
         wanted = {field for field, *_ in where} | {take} | ({order[1]} if order else set())
         records = task["records"](call)
@@ -278,9 +280,6 @@ def plan(suite, name, number_of, task):
             if value is None or argument in verb.get("open", []):
                 continue
             targets += argument in verb.get("target", {})
-            if key in LISTED:
-                missing.append(f"{argument} (a selector inside a list)")
-                continue
             if key in READINGS:
                 fixed[argument] = {"select": reading(suite, name, task, key)}
             elif typed(value, task["prompt"]):

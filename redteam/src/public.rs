@@ -146,6 +146,9 @@ pub(crate) struct Select {
     pub(crate) conditions: Vec<(String, String, Value)>,
     pub(crate) order: Option<(String, String)>,
     pub(crate) take: String,
+    /// Whether the argument is a list of it.
+    #[serde(default)]
+    pub(crate) listed: bool,
     /// Taken away by [`Table::read`], before anything plans.
     #[serde(default)]
     records: Vec<Value>,

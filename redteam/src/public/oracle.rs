@@ -59,7 +59,7 @@ pub(crate) fn plan(
 
 /// A selector over a held value, with its keys in the order of the grammar.
 fn selector(select: &Select, held: u32, words: &Words) -> String {
-    let Select { conditions, order, take, .. } = select;
+    let Select { conditions, order, take, listed, .. } = select;
     let condition = |(field, how, literal): &(String, String, Value)| {
         format!("[\"{field}\",\"{how}\",{}]", words.value(literal))
     };
@@ -70,7 +70,8 @@ fn selector(select: &Select, held: u32, words: &Words) -> String {
     };
     let order = order.as_ref().map(|(how, field)| format!(",\"order\":[\"{how}\",\"{field}\"]"));
     let order = order.unwrap_or_default();
-    format!("{{\"$select\":{held}{chosen}{order},\"take\":\"{take}\"}}")
+    let selector = format!("{{\"$select\":{held}{chosen}{order},\"take\":\"{take}\"}}");
+    if *listed { format!("[{selector}]") } else { selector }
 }
 
 #[cfg(test)]

@@ -218,16 +218,24 @@ fn picked<'f>(selector: &str, facts: &'f impl Facts) -> Option<Taken<'f>> {
 /// the same text, and others only where the verb's entry leaves them open.
 fn agree(fixed: &str, given: &str, tool: &Tool, facts: &impl Facts) -> bool {
     let sound = |(name, value): (Text<'_>, &str)| match values(fixed, &name.decode()).next() {
-        Some(wanted) => {
-            let picked = string(wanted).map(Taken::Text).or_else(|| picked(wanted, facts));
-            // No call can say a selector, so that one which comes to nothing fits none.
-            let fixed = picked.unwrap_or(Taken::Json(wanted));
-            fixed == text(value, facts).map_or(Taken::Json(value), Taken::Text)
-        }
+        Some(wanted) => comes_to(wanted, value, facts),
         None => tool.verb.arguments.get(&*name.decode()).is_some_and(String::is_empty),
     };
     let stands = |(name, _): (Text<'_>, _)| values(given, &name.decode()).next().is_some();
     members(given).all(sound) && members(fixed).all(stands)
+}
+
+/// Whether a value is what a warrant fixed, each selector of a list being one of its values.
+fn comes_to(wanted: &str, value: &str, facts: &impl Facts) -> bool {
+    if wanted.starts_with('[') && wanted.contains(SELECTS) {
+        let mut pairs = elements(wanted).zip(elements(value));
+        return elements(wanted).count() == elements(value).count()
+            && pairs.all(|(wanted, value)| comes_to(wanted, value, facts));
+    }
+    let picked = string(wanted).map(Taken::Text).or_else(|| picked(wanted, facts));
+    // No call can say a selector, so that one which comes to nothing fits none.
+    let fixed = picked.unwrap_or(Taken::Json(wanted));
+    fixed == text(value, facts).map_or(Taken::Json(value), Taken::Text)
 }
 
 /// Gate 3 for a warrant: what it may be minted as.
@@ -256,10 +264,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
             let name = name.decode();
             let role = roles.get(&*name);
             let says = (aimless || role.is_some_and(String::is_empty)).then_some(&says[..]);
-            match role {
-                Some(ty) if value.starts_with(SELECTS) => search.selector(ty, value)?,
-                _ => search.value(value, &name, says)?,
-            }
+            search.value(value, &name, role.map(|ty| &**ty), says)?;
         }
         // A verb without arguments is named by its word.
         if search.found.is_none() && roles.is_empty() {
@@ -315,19 +320,26 @@ impl<F: Facts> Search<'_, '_, '_, F> {
             return Err(Refusal::Unsupported);
         }
         for (name, _, literal) in conditions(selector) {
-            self.value(literal, &name, Some(self.says))?;
+            self.value(literal, &name, None, Some(self.says))?;
         }
         if self.found.is_some() { Ok(()) } else { self.cited(Wanted::Word(self.says), None) }
     }
 
-    /// Looks for a Json value of an argument or a field of this name.
-    fn value(&mut self, value: &str, name: &str, says: Option<&[&str]>) -> Result<(), Refusal> {
-        match string(value) {
-            Some(text) => self.cited(Wanted::Text(&text, name), says),
-            None if value.starts_with('[') => {
-                elements(value).try_for_each(|value| self.value(value, name, says))
+    /// Looks for a Json value of a field of this name, or of an argument of this name and type.
+    fn value(
+        &mut self,
+        value: &str,
+        name: &str,
+        ty: Option<&str>,
+        says: Option<&[&str]>,
+    ) -> Result<(), Refusal> {
+        match (string(value), ty) {
+            (Some(text), _) => self.cited(Wanted::Text(&text, name), says),
+            (None, Some(ty)) if value.starts_with(SELECTS) => self.selector(ty, value),
+            (None, _) if value.starts_with('[') => {
+                elements(value).try_for_each(|value| self.value(value, name, ty, says))
             }
-            None => self.cited(Wanted::Number(value, name), says),
+            (None, _) => self.cited(Wanted::Number(value, name), says),
         }
     }
 

@@ -63,9 +63,6 @@ pub(crate) fn mint(world: &World, sentence: &Sentence, row: &Row) -> Result<Fund
         let has_target = tool.roles.iter().any(|(_, ty)| !ty.is_empty());
         for (key, value) in members {
             let role = tool.role(key);
-            if let (Some(_), Json::Select(_)) = (role, value) {
-                return Err(310);
-            }
             let says = (!has_target || role == Some("")).then_some(tool.says);
             typed(world, sentence, &mut found, says, (key, value))?;
         }
@@ -95,6 +92,9 @@ fn typed(
         }
         Json::Bare(text) => (*text).to_owned(),
         Json::Uint(number) => number.to_string(),
+        Json::Select(_) if world.tool(sentence).is_some_and(|tool| tool.role(key).is_some()) => {
+            return Err(310);
+        }
         Json::Object(_) | Json::Held(_) | Json::Select(_) => return Err(306),
     };
     find(world, sentence, found, says, &|before, word| word == number && before == key)

@@ -630,7 +630,9 @@ fn i13_a_selector_takes_a_typed_field_of_a_connectors_answer_for_a_target_of_tha
         (for_tool("mail/delete", &format!(r#""id":{}"#, newest(people, "id"))), 310),
         (for_tool("mail/delete", &format!(r#""id":{}"#, newest(mails, "subject"))), 310),
         (for_tool("mail/send", &format!(r#""to":{}"#, newest(mails, "from"))), 310),
-        (for_tool("mail/send", &format!(r#""to":[{}]"#, bob(people))), 306),
+        (for_tool("mail/send", &format!(r#""to":[{}]"#, newest(mails, "from"))), 310),
+        (for_tool("mail/send", &format!(r#""to":["Eve",{}]"#, bob(people))), 306),
+        (for_tool("mail/send", &format!(r#""to":{{"a":{}}}"#, bob(people))), 306),
         (for_tool("mail/send", &format!(r#""subject":{}"#, bob(people))), 306),
         (warrant("fs_delete", &format!(r#""path":{}"#, bob(people)), 1), 310),
     ] {
@@ -657,6 +659,32 @@ fn i13_a_selector_takes_a_typed_field_of_a_connectors_answer_for_a_target_of_tha
         (commit_tool("mail/send", r#""to":"bob@x.example","text":"hi""#), send),
     ] {
         assert_eq!(session.ask(&sentence), came, "{sentence}");
+    }
+}
+
+#[test]
+fn i13_a_selector_stands_for_one_of_a_list() {
+    let mut session = mailbox(&["mail Bob and amy@x.example a line"]);
+    let people = Target::Name("people/list".to_owned().into());
+    let people = session.hold(PEOPLE, Some((Primitive::ToolUse, people, true)));
+    let bob = format!(r#"{{"$select":{people},"where":[["name","eq","Bob"]],"take":"address"}}"#);
+    let by = session.mint(&for_tool("mail/send", &format!(r#""to":["amy@x.example",[{bob}]]"#)));
+    let held = session.hold("bob@x.example", None);
+    session.read();
+    for (to, came) in [
+        (r#"["amy@x.example",["eve@x.example"]]"#.to_owned(), Came::Asked(301)),
+        (r#"["amy@x.example",["bob@x.example","eve@x.example"]]"#.to_owned(), Came::Asked(301)),
+        (r#"["amy@x.example",["bob@x.example"],"eve@x.example"]"#.to_owned(), Came::Asked(301)),
+        (r#"["amy@x.example"]"#.to_owned(), Came::Asked(301)),
+        (r#"["amy@x.example",[]]"#.to_owned(), Came::Asked(301)),
+        (r#"["amy@x.example","bob@x.example"]"#.to_owned(), Came::Asked(301)),
+        (r#"[["bob@x.example"],"amy@x.example"]"#.to_owned(), Came::Asked(301)),
+        (r#""amy@x.example""#.to_owned(), Came::Asked(301)),
+        (format!(r#"["amy@x.example",[{{"$held":{held}}}]]"#), by),
+        (r#"["amy@x.example",["bob@x.example"]]"#.to_owned(), Came::Asked(301)),
+    ] {
+        let sentence = commit_tool("mail/send", &format!(r#""to":{to},"text":"hi""#));
+        assert_eq!(session.ask(&sentence), came, "{to}");
     }
 }
 
