@@ -17,6 +17,7 @@ use crate::demo;
 use crate::deny;
 use crate::firmware;
 use crate::instructions::{self, Counted};
+use crate::registry;
 use crate::servers;
 use crate::setup;
 use crate::step::{Failure, cargo, done, prepare, root, synapse};
@@ -173,6 +174,14 @@ fn published() -> Result<Outcome, Failure> {
     servers::test(&folder).map(|()| Outcome::Done)
 }
 
+/// A registry that others make, with our packages.
+fn registries() -> Result<Outcome, Failure> {
+    match registry::install() {
+        Ok(()) => registry::test().map(|()| Outcome::Done),
+        Err(why) => Ok(Outcome::Unserved(why.replace('\n', "; "))),
+    }
+}
+
 type Step = fn() -> Result<Outcome, Failure>;
 
 const STEPS: &[(&str, Step)] = &[
@@ -184,6 +193,7 @@ const STEPS: &[(&str, Step)] = &[
     ("toolchain", toolchain),
     ("tests", tests),
     ("servers", published),
+    ("registry", registries),
     ("instructions", costs),
     ("no_std", no_std),
     ("guests", guests),

@@ -12,6 +12,7 @@ mod deny;
 mod firmware;
 mod instructions;
 mod packages;
+mod registry;
 mod servers;
 mod setup;
 mod step;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Command::Demo => demo::run(),
         Command::Packages { output } => packages::run(output),
         Command::Servers => servers::install().and_then(|folder| servers::test(&folder)),
+        Command::Registry => registry::install().and_then(|()| registry::test()),
         Command::Tutorial => tutorial::run(),
         Command::Deny => deny::run(),
         Command::Advisories => advisories::run(),
@@ -78,6 +80,8 @@ enum Command {
     Tutorial,
     /// Installs well-known MCP servers into the build cache, and runs the tests with them.
     Servers,
+    /// Runs the tests with a registry, which Debian's packages have.
+    Registry,
     /// Checks the licence and the source of every dependency against deny.toml.
     Deny,
     /// Asks `cargo deny` or `cargo audit` for advisories, over the network.

@@ -1,4 +1,4 @@
-//! Makes guests buildable on this machine, the firmware bootable, costs countable
+//! Makes guests buildable here, the firmware bootable, costs countable, packages served
 //!
 //! Rustup is asked first, with a time limit, because behind some proxies its
 //! download never ends; then Debian's packages, where they may be installed.
@@ -52,6 +52,11 @@ pub(crate) fn run(targets: &[&'static str]) -> Result<(), Failure> {
 /// Makes this machine run others, or says which line to run.
 pub(crate) fn machine() -> Result<(), Failure> {
     program("qemu-system-x86_64", APT_QEMU)
+}
+
+/// Makes this machine serve packages, or says which line to run.
+pub(crate) fn registry() -> Result<(), Failure> {
+    ["docker-registry", "skopeo"].iter().try_for_each(|name| program(name, APT_REGISTRY))
 }
 
 /// Makes this machine count instructions, or says which line to run.
@@ -129,6 +134,7 @@ const APT_UPDATE: &str = "apt-get update";
 const APT_INSTALL: &str =
     "apt-get install -y --no-install-recommends rustc-web cargo-web rust-web-src lld-19";
 const APT_QEMU: &str = "apt-get install -y --no-install-recommends qemu-system-x86";
+const APT_REGISTRY: &str = "apt-get install -y --no-install-recommends docker-registry skopeo";
 const APT_VALGRIND: &str = "apt-get install -y --no-install-recommends valgrind";
 
 #[cfg(test)]

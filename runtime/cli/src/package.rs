@@ -1,4 +1,4 @@
-//! `synapse package`: making, reading, signing and checking packages' files
+//! `synapse package`: making, reading, signing, checking and pushing packages' files
 //!
 //! # Not here
 //! What a package is (`synapse_host::package`). Installing one (`install`).
@@ -15,7 +15,7 @@ use synapse_host::{log, render};
 use crate::progress::Bar;
 use crate::{output, stock};
 
-/// Makes, shows, signs and checks packages: an agent in one file, with what it
+/// Makes, shows, signs, checks and pushes packages: an agent in one file, with what it
 /// asks for.
 #[derive(clap::Args)]
 pub(crate) struct Package {
@@ -78,6 +78,20 @@ enum Action {
         #[arg(long)]
         key: Option<String>,
     },
+    /// Push a package's file to a registry, and print how it is named there for good.
+    ///
+    /// What is there already is not sent again; the tag is set last. A registry that wants
+    /// a password gets the secret that is kept for it, as USER:PASSWORD: `synapse secret
+    /// set NAME --for oci://HOST`.
+    ///
+    /// Exit codes: 0 pushed, 1 failed, 2 the command line is wrong.
+    Push {
+        /// The file.
+        package: PathBuf,
+        /// Where to: `oci://HOST/NAME:TAG`.
+        #[arg(value_parser = Named)]
+        to: Source,
+    },
     /// Make a publisher's key, and print its public half.
     ///
     /// Whoever has the file can sign as you. Keep it, and a copy elsewhere.
@@ -131,6 +145,7 @@ impl Package {
                 }
                 format!("{}: whole, {}, signed by {signer}", shown(&package), made.digest())
             }
+            Action::Push { package, to } => push(&package, to)?,
             Action::Keygen { file } => {
                 let secret = Secret::create(&file).map_err(|why| why.to_string())?;
                 format!("{}", secret.key())
@@ -171,13 +186,40 @@ fn inspect(made: &package::Package) -> Result<String, String> {
     Ok(told.trim_end().to_owned())
 }
 
+/// Pushes a package's file, and says how it is named from then on.
+fn push(path: &Path, to: Source) -> Result<String, String> {
+    let Source::Registry(image) = &to else {
+        return Err(format!(
+            "{}: it is no image of a registry\nname one: oci://HOST/NAME:TAG",
+            render::line(to.to_string(), 200)
+        ));
+    };
+    let made = file(path)?;
+    if made.signer().map_err(|why| why.to_string())?.is_none() {
+        tell!(
+            "warning: it is not signed, and nobody will vouch for it; `synapse package sign` does"
+        );
+    }
+    let mut bar = Bar::new("pushing", &to);
+    let state = state()?;
+    let pushed = package::push(&made, image, &state, &mut |progress| bar.show(progress));
+    bar.end();
+    pushed.map_err(|why| why.to_string())?;
+    Ok(image.pinned(made.digest()).to_string())
+}
+
+/// Where what comes and the secrets are kept.
+fn state() -> Result<PathBuf, String> {
+    log::state_dir().map_err(|why| format!("nothing can be fetched or pushed: {why}"))
+}
+
 /// The package at its source; what must be fetched is, and that is told.
 pub(crate) fn open(source: &Source) -> Result<package::Package, String> {
     if let Some(missing) = stock::missing(source) {
         return Err(missing);
     }
-    let state = log::state_dir().map_err(|why| format!("nothing can be fetched: {why}"))?;
-    let mut bar = Bar::of(source);
+    let state = state()?;
+    let mut bar = Bar::new("fetching", source);
     let opened = package::open(source, &state, &mut |progress| bar.show(progress));
     bar.end();
     opened.map_err(|why| why.to_string())

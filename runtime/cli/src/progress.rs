@@ -1,7 +1,7 @@
 //! How far something is, on the terminal's error stream
 //!
 //! # Not here
-//! Fetching (`synapse_host::package`).
+//! Fetching and pushing (`synapse_host::package`).
 
 use core::time::Duration;
 use std::io::{self, IsTerminal as _};
@@ -12,6 +12,7 @@ use synapse_host::render;
 /// A line that is written over; where nobody watches, one at the beginning and one at
 /// the end.
 pub(crate) struct Bar {
+    doing: &'static str,
     what: String,
     is_watched: bool,
     last: Option<Progress>,
@@ -19,10 +20,10 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// For a source; one that is here already shows nothing.
-    pub(crate) fn of(source: &Source) -> Self {
+    /// For what is done with what is there; where it is here already, nothing is shown.
+    pub(crate) fn new(doing: &'static str, source: &Source) -> Self {
         let what = render::line(source.to_string(), 50);
-        Self { what, is_watched: io::stderr().is_terminal(), last: None, shown: None }
+        Self { doing, what, is_watched: io::stderr().is_terminal(), last: None, shown: None }
     }
 
     /// How far it is.
@@ -31,7 +32,7 @@ impl Bar {
         if first && progress.done > 0 {
             tell!("going on with {}, of which {} came before", self.what, size(progress.done));
         } else if first {
-            tell!("fetching {}", self.what);
+            tell!("{} {}", self.doing, self.what);
         }
         if self.is_watched && self.shown.is_none_or(|shown| shown.elapsed() >= PERIOD) {
             self.shown = Some(Instant::now());

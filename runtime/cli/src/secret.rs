@@ -50,9 +50,10 @@ struct Set {
     /// What it is called: letters, digits, `_` and `-`.
     name: String,
 
-    /// Where it may go: `https://api.example.com`, with `:PORT` unless it is 443, or
-    /// `tool:SERVER` for a connector; may be given more than once. Where the secret is
-    /// there already, it may be left out, and its places stay.
+    /// Where it may go: `https://api.example.com`, with `:PORT` unless it is 443,
+    /// `tool:SERVER` for a connector, or `oci://HOST` for a registry of packages, which is
+    /// told it as USER:PASSWORD; may be given more than once. Where the secret is there
+    /// already, it may be left out, and its places stay.
     #[arg(long = "for", value_name = "PLACE")]
     places: Vec<String>,
 }

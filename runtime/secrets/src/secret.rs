@@ -81,7 +81,8 @@ impl fmt::Display for Bad {
             ),
             Self::Destination => f.write_str(
                 "a destination is none; a secret goes to exact places only; write \
-                 `https://api.example.com`, with `:PORT` unless it is 443, or `tool:SERVER`",
+                 `https://api.example.com`, with `:PORT` unless it is 443, `tool:SERVER`, or \
+                 `oci://registry.example.com`",
             ),
             Self::Destinations => write!(
                 f,
@@ -163,20 +164,28 @@ pub enum Destination {
     Origin(String),
     /// A connector.
     Tool(String),
+    /// A registry of packages, its host and its port; no agent's request goes there with it.
+    Registry(String),
 }
 
 impl Destination {
-    /// Reads `https://host`, with `:port` unless it is the scheme's own, or
-    /// `tool:server`; one `/` may stand after the first.
+    /// Reads `https://host`, with `:port` unless it is the scheme's own, `tool:server`, or
+    /// `oci://host`; one `/` may stand after a host.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(server) = text.strip_prefix("tool:") {
             return is_name(server).then(|| Self::Tool(server.to_owned()));
         }
         let origin = text.strip_suffix('/').unwrap_or(text);
-        let url = format!("{origin}/");
-        let whole = Url::parse(&url).is_ok_and(|url| url.path() == "/" && url.query().is_none());
-        whole.then(|| Self::Origin(origin.to_owned()))
+        let is_whole = |origin: &str| {
+            Url::parse(&format!("{origin}/"))
+                .is_ok_and(|url| url.path() == "/" && url.query().is_none())
+        };
+        if let Some(registry) = origin.strip_prefix("oci://") {
+            let is_named = is_whole(&format!("https://{registry}"));
+            return is_named.then(|| Self::Registry(registry.to_owned()));
+        }
+        is_whole(origin).then(|| Self::Origin(origin.to_owned()))
     }
 
     /// Whether a URL is at this place.
@@ -201,6 +210,7 @@ impl fmt::Display for Destination {
         match self {
             Self::Origin(origin) => f.write_str(origin),
             Self::Tool(server) => write!(f, "tool:{server}"),
+            Self::Registry(registry) => write!(f, "oci://{registry}"),
         }
     }
 }
@@ -242,7 +252,8 @@ mod tests {
         for text in [
             "", "https://", "api.example.com", "https://api.example.com/v1", "https://a/?q",
             "https://*.example.com", "https://A.example.com", "https://u@a", "https://a:443",
-            "ftp://a", "tool:", "tool:a/b", "tool:*", "*",
+            "ftp://a", "tool:", "tool:a/b", "tool:*", "*", "oci://", "oci://a/b", "oci://a:443",
+            "oci://A", "oci://u@a", "oci://a?q", "oci:a",
         ] {
             assert_eq!(Destination::parse(text), None, "{text}");
         }
@@ -260,7 +271,12 @@ mod tests {
         let local = Destination::parse("http://127.0.0.1:8080").unwrap();
         assert!(local.covers(&Url::parse("http://127.0.0.1:8080/x").unwrap()));
         assert!(local.is_clear_text() && !place.is_clear_text());
-        assert!(!Destination::parse("tool:a").unwrap().covers(&Url::parse("https://a/").unwrap()));
+        for text in ["tool:a", "oci://a"] {
+            let place = Destination::parse(text).unwrap();
+            assert_eq!(place.to_string(), text);
+            assert!(!place.covers(&Url::parse("https://a/").unwrap()), "{text}");
+        }
+        assert!(Destination::parse("oci://127.0.0.1:5000/").is_some());
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod net;
 mod new;
 mod packages;
 mod redteam;
+mod registry;
 mod run;
 mod screen;
 mod secret;

@@ -19,7 +19,7 @@ use crate::{command, err, out, synapse};
 const VALUE: &str = r#"s3cr%t-\+/~"key_0"#;
 const SET: [&str; 5] = ["secret", "set", "key", "--for", "https://api.example.com"];
 
-fn set(state: &Path, arguments: &[&str], value: &[u8]) -> Output {
+pub(crate) fn set(state: &Path, arguments: &[&str], value: &[u8]) -> Output {
     let mut child = command(state, arguments)
         .env_remove("DBUS_SESSION_BUS_ADDRESS")
         .env_remove("XDG_RUNTIME_DIR")

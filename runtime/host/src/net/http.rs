@@ -41,9 +41,7 @@ pub(super) async fn exchange(
     request: &Fetch<'_>,
     given: &Given,
 ) -> Result<Fetched, Fault> {
-    let named = request.secrets.iter().map(|blank| given.for_url(blank.name, &request.url));
-    let secrets: Vec<&Secret> = named.collect::<Option<_>>().ok_or(Fault::Changed)?;
-    let mut answer = Answer::to(stream, request, &secrets).await?;
+    let mut answer = Answer::to(stream, usual(request), request, given).await?;
     let mask = given.mask_of_url(&request.url);
     if !mask.is_empty() && !is_readable(&answer.head) {
         return Err(Fault::BadAnswer);
@@ -99,13 +97,17 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Sends a request on a connection of its own, and reads the head of the answer.
+    /// Sends a request on a connection of its own, with its secrets, and reads the head of
+    /// the answer.
     pub(super) async fn to(
         stream: Box<dyn Stream>,
+        method: Method,
         request: &Fetch<'_>,
-        secrets: &[&Secret],
+        given: &Given,
     ) -> Result<Self, Fault> {
-        let written = written(request, secrets)?;
+        let named = request.secrets.iter().map(|blank| given.for_url(blank.name, &request.url));
+        let secrets: Vec<&Secret> = named.collect::<Option<_>>().ok_or(Fault::Changed)?;
+        let written = written(method, request, &secrets)?;
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(HEAD)
             .max_headers(HEADERS)
@@ -156,8 +158,17 @@ impl Driven {
     }
 }
 
+/// How a call asks.
+pub(super) fn usual(request: &Fetch<'_>) -> Method {
+    if request.content.is_some() { Method::POST } else { Method::GET }
+}
+
 /// The request as it is sent: each secret stands where its blank stood.
-fn written(request: &Fetch<'_>, secrets: &[&Secret]) -> Result<Request<Full<Bytes>>, Fault> {
+fn written(
+    method: Method,
+    request: &Fetch<'_>,
+    secrets: &[&Secret],
+) -> Result<Request<Full<Bytes>>, Fault> {
     let url = &request.url;
     let blanks = || request.secrets.iter().zip(secrets);
     let mut target = Zeroizing::new(url.path().to_owned());
@@ -168,10 +179,7 @@ fn written(request: &Fetch<'_>, secrets: &[&Secret]) -> Result<Request<Full<Byte
         }
         target = given::joined([url.path(), "?", &query]);
     }
-    let (method, content) = match request.content {
-        Some(content) => (Method::POST, Bytes::copy_from_slice(content)),
-        None => (Method::GET, Bytes::new()),
-    };
+    let content = request.content.map(Bytes::copy_from_slice).unwrap_or_default();
     let mut written = Request::builder()
         .method(method)
         .uri(&**target)

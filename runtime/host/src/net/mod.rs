@@ -29,6 +29,7 @@ use core::time::Duration;
 use std::io;
 use std::sync::Arc;
 
+pub(crate) use hyper::Method;
 use hyper::body::Bytes;
 use rustls::client::Resumption;
 use rustls::pki_types::{DnsName, ServerName};
@@ -105,17 +106,30 @@ impl Client {
     }
 
     /// Sends a request whose answer's body is too long, or too slow, for a call, and comes
-    /// piece by piece. It can be stopped by dropping it only.
+    /// piece by piece. It can be stopped by dropping it only. The secrets are its own, and
+    /// none is looked for in what comes back.
     ///
     /// # Errors
     /// As a call's.
-    pub(crate) async fn stream(&self, request: &Fetch<'_>) -> Result<Streamed, Fault> {
-        self.stream_for(request, self.pause).await
+    pub(crate) async fn stream(
+        &self,
+        method: Method,
+        request: &Fetch<'_>,
+        given: &Given,
+    ) -> Result<Streamed, Fault> {
+        self.stream_for(method, request, given, self.pause).await
     }
 
     /// The same, where nothing of it may come for so long.
-    async fn stream_for(&self, request: &Fetch<'_>, pause: Duration) -> Result<Streamed, Fault> {
-        let begun = async { http::Answer::to(self.open(request).await?, request, &[]).await };
+    async fn stream_for(
+        &self,
+        method: Method,
+        request: &Fetch<'_>,
+        given: &Given,
+        pause: Duration,
+    ) -> Result<Streamed, Fault> {
+        let begun =
+            async { http::Answer::to(self.open(request).await?, method, request, given).await };
         let answer = timeout(self.opening.saturating_add(pause), begun).await;
         Ok(Streamed { answer: answer.map_err(|_| Fault::TimedOut)??, pause })
     }

@@ -17,7 +17,9 @@ use synapse_boundary::url::{Host, Url};
 use synapse_connectors::web::{Answer, Ask, Waiting, Web};
 use synapse_primitives::platform::Fetch;
 use synapse_primitives::{Fault, host_of};
+use synapse_secrets::Given;
 
+use super::http::usual;
 use super::{Client, Streamed};
 
 impl Web for Client {
@@ -30,7 +32,9 @@ impl Web for Client {
             let (headers, content) = (&*ask.headers, ask.content.as_deref());
             let request =
                 Fetch { url, headers, content, secrets: &[], most: usize::MAX, admits: &admits };
-            let answer: Box<dyn Answer> = Box::new(self.stream_for(&request, ask.pause).await?);
+            let (method, given) = (usual(&request), Given::default());
+            let answer = self.stream_for(method, &request, &given, ask.pause).await?;
+            let answer: Box<dyn Answer> = Box::new(answer);
             Ok(answer)
         })
     }

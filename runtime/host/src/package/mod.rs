@@ -18,7 +18,7 @@ mod store;
 
 use std::io;
 
-pub use fetch::{Image, Progress, Source, open};
+pub use fetch::{Image, Progress, Source, open, push};
 pub use sign::Secret;
 pub use source::write_new;
 pub use store::Store;

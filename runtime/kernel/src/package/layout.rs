@@ -13,6 +13,7 @@
 //! # Not here
 //! The tar itself (`tar`). Whether a person approved it (`store`).
 
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -140,29 +141,32 @@ impl Package {
     /// Its file.
     #[must_use]
     pub fn write(&self) -> Vec<u8> {
-        let (image, own) = self.image();
+        let images = self.images();
         let mut blobs = BTreeMap::new();
-        let mut keep = |bytes: &[u8]| {
-            blobs.insert(format!("{BLOBS}{}", Digest::of(bytes).digits()), bytes.to_vec());
-        };
-        keep(self.text.as_bytes());
-        keep(&image);
-        for content in self.files.values() {
-            keep(content);
-        }
-        let mut manifests = vec![own.clone()];
-        if let Some((image, bytes)) = self.signed_image() {
-            keep(b"{}");
-            keep(&bytes);
-            keep(&image);
-            manifests.push(Descriptor {
-                artifact_type: Some(SIGNATURE),
-                ..Descriptor::of(IMAGE, &image)
-            });
+        let mut manifests = Vec::new();
+        for ((image, listed), kind) in images.iter().zip([PACKAGE, SIGNATURE]) {
+            for bytes in listed.iter().map(|bytes| &**bytes).chain([&**image]) {
+                blobs.insert(format!("{BLOBS}{}", Digest::of(bytes).digits()), bytes);
+            }
+            let own = Descriptor::of(IMAGE, image);
+            manifests.push(Descriptor { artifact_type: Some(kind), ..own });
         }
         let index = oci::index(&manifests);
         let rest = [("index.json", &*index), ("oci-layout", LAYOUT)];
-        tar::write(blobs.iter().map(|(name, bytes)| (&**name, &**bytes)).chain(rest))
+        tar::write(blobs.iter().map(|(name, bytes)| (&**name, *bytes)).chain(rest))
+    }
+
+    /// The manifests of its image and, if it bears one, of its signature, each with the
+    /// blobs that it lists.
+    #[must_use]
+    pub fn images(&self) -> Vec<(Vec<u8>, Vec<Cow<'_, [u8]>>)> {
+        let mut blobs = vec![Cow::Borrowed(self.text.as_bytes())];
+        blobs.extend(self.files.values().map(|content| Cow::Borrowed(&**content)));
+        let mut images = vec![(self.image().0, blobs)];
+        if let Some((image, bytes)) = self.signed_image() {
+            images.push((image, vec![Cow::Borrowed(&b"{}"[..]), Cow::Owned(bytes)]));
+        }
+        images
     }
 
     /// The digest that its signature, an approval and a person mean.

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use synapse_boundary::url::Url;
 
 use super::super::{Digest, PackageError};
+use super::web::is_here;
 
 /// Where a package comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +73,12 @@ fn web(url: &str, pin: Option<Digest>) -> Result<Source, PackageError> {
 }
 
 impl Image {
+    /// The same, if it has this digest.
+    #[must_use]
+    pub fn pinned(&self, digest: Digest) -> Source {
+        Source::Registry(Self { pin: Some(digest), ..self.clone() })
+    }
+
     fn read(text: &str, pin: Option<Digest>) -> Result<Self, PackageError> {
         let form = "write oci://HOST/NAME:TAG, or oci://HOST/NAME@sha256:…";
         let (authority, path) =
@@ -97,6 +104,13 @@ impl Image {
             pin,
         })
     }
+}
+
+/// The URL of a registry's server: over TLS, unless it is this machine.
+pub(super) fn server(authority: &str) -> String {
+    let secure = format!("https://{authority}/");
+    let here = Url::parse(&secure).is_ok_and(|url| is_here(&url));
+    if here { format!("http://{authority}/") } else { secure }
 }
 
 impl fmt::Display for Source {

@@ -11,7 +11,7 @@
 use super::super::PackageError;
 use super::Progress;
 use super::partial::Partial;
-use super::web::{Web, failed, told};
+use super::web::Web;
 use crate::net::Streamed;
 
 /// What is to come.
@@ -61,7 +61,11 @@ pub(super) async fn download(
         answer = web.follow(wanted.url, &wanted.headers).await?;
     }
     let wrong = |why: &str| {
-        PackageError::new(&failed(wanted.url), why, "do it again, or tell whoever runs the server")
+        PackageError::new(
+            &web.failed(wanted.url),
+            why,
+            "do it again, or tell whoever runs the server",
+        )
     };
     let whole = match answer.status() {
         200 => {
@@ -76,7 +80,7 @@ pub(super) async fn download(
             };
             Some(whole)
         }
-        404 => return Err(PackageError::new(&failed(wanted.url), "there is none", "check it")),
+        404 => return Err(PackageError::new(&web.failed(wanted.url), "there is none", "check it")),
         status => return Err(wrong(&format!("its server answers {status}"))),
     };
     let most = wanted.size.or(whole).unwrap_or(wanted.most);
@@ -88,7 +92,7 @@ pub(super) async fn download(
     }
     let of = meter.of.or(whole);
     (meter.tell)(Progress { done: meter.before + partial.have(), of });
-    while let Some(bytes) = answer.next().await.map_err(|why| told(wanted.url, why))? {
+    while let Some(bytes) = answer.next().await.map_err(|why| web.told(wanted.url, why))? {
         if partial.have() + bytes.len() as u64 > most {
             partial.restart(None)?;
             return Err(wrong("more came than it should have"));

@@ -1,4 +1,4 @@
-//! Packages from elsewhere: a file of the web, an image of a registry.
+//! Packages from elsewhere, and to there: a file of the web, an image of a registry.
 //!
 //! The client is the one that agents' calls have, with no more in it than fetching takes.
 //! What has come is kept until the package is whole, so that what breaks off goes on.
@@ -11,15 +11,20 @@
 //! - No more is kept than a package may have, and no more of a part than was said.
 //!
 //! # Reading order
-//! `address` (what a person writes), `registry`, `web` (one request and where it may lead),
-//! `download` and `partial` (a long answer).
+//! `address` (what a person writes), `pull` and `push`, `registry` with `challenge` and
+//! `password` (who asks), `web` (one request and where it may lead), `download` and
+//! `partial` (a long answer).
 //!
 //! # Not here
 //! Whether a package is sound (`layout`), and whether it may be installed (`trust`).
 
 mod address;
+mod challenge;
 mod download;
 mod partial;
+mod password;
+mod pull;
+mod push;
 mod registry;
 #[cfg(test)]
 mod tests;
@@ -29,9 +34,10 @@ use core::sync::atomic::AtomicBool;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 use synapse_kernel::package::PACKAGE_MAX;
+use synapse_secrets::vault::Vault;
 
 use super::{Digest, Package, PackageError};
 use crate::net::Client;
@@ -63,10 +69,33 @@ pub fn open(
     if let Source::Path(path) = source {
         return super::source::open(path);
     }
-    let client = Client::new(Arc::<AtomicBool>::default()).map_err(|why| {
-        PackageError::new("nothing can be fetched", &why.to_string(), "this is a bug")
-    })?;
-    fetch(source, &client, state, tell)
+    fetch(source, &client()?, state, tell)
+}
+
+/// Pushes a package to a registry, under its digest and the image's tag, and tells how far
+/// that is. The state folder has the secret that the registry may want to see.
+///
+/// # Errors
+/// The registry did not take it; no tag names what is not there whole.
+pub fn push(
+    package: &Package,
+    image: &Image,
+    state: &Path,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(), PackageError> {
+    send(package, image, &client()?, state, tell)
+}
+
+fn client() -> Result<Client, PackageError> {
+    let client = Client::new(Arc::<AtomicBool>::default());
+    client.map_err(|why| {
+        PackageError::new("no network can be had", &why.to_string(), "this is a bug")
+    })
+}
+
+fn runtime() -> Result<Runtime, PackageError> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|why| super::failed_with("no network can be had", &why))
 }
 
 fn fetch(
@@ -75,16 +104,24 @@ fn fetch(
     state: &Path,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Package, PackageError> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|why| super::failed_with("nothing can be fetched", &why))?;
-    let downloads = Downloads::open(state)?;
-    runtime.block_on(async {
+    let (downloads, vault) = (Downloads::open(state)?, Vault::of(state));
+    runtime()?.block_on(async {
         match source {
             Source::Path(path) => super::source::open(path),
             Source::Web { url, pin } => file(url, *pin, client, &downloads, tell).await,
-            Source::Registry(image) => registry::pull(image, client, &downloads, tell).await,
+            Source::Registry(image) => pull::pull(image, client, &downloads, &vault, tell).await,
         }
     })
+}
+
+fn send(
+    package: &Package,
+    image: &Image,
+    client: &Client,
+    state: &Path,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(), PackageError> {
+    runtime()?.block_on(push::push(package, image, client, &Vault::of(state), tell))
 }
 
 /// The package whose file is at this URL.
@@ -95,7 +132,7 @@ async fn file(
     downloads: &Downloads,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<Package, PackageError> {
-    let web = Web::new(client, url)?;
+    let web = Web::new(client, url, "fetched")?;
     let mut partial = downloads.partial(&Digest::of(url.as_bytes()).digits())?;
     let wanted = Wanted { url, headers: Vec::new(), size: None, most: PACKAGE_MAX as u64 };
     let mut meter = Meter { before: 0, of: None, tell };

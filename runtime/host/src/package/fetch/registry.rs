@@ -1,30 +1,28 @@
-//! A package that is an image of a registry, pulled part by part.
+//! A repository of a registry, and who it is told that asks.
 //!
-//! As little of the distribution protocol as that takes: an image's manifest, its blobs,
-//! the signature that refers to it, and a token for whom anybody may be.
+//! As little of the distribution protocol as packages take: manifests, what refers to
+//! them, and a token or a password where one is wanted.
 //!
 //! # Invariants
-//! - Each part is held against its digest, and the parts against the one spelling of a
-//!   package: what a registry says of them decides nothing.
-//! - A token is asked for this repository, to pull, and goes to the registry alone.
+//! - What a registry says of a package decides nothing: whoever asked holds it against
+//!   its digest.
+//! - A token is asked for this repository, for what will be done, and goes to the registry
+//!   alone.
 //!
 //! # Not here
-//! What an image of a package holds (`synapse_kernel::package`). Pushing one.
+//! What an image of a package holds (`synapse_kernel::package`). Its blobs (`pull`, `push`).
 
 use serde_json::Value;
 
-use synapse_kernel::package::{
-    Descriptor, IMAGE, INDEX, PACKAGE_MAX, SIGNATURE, parts as parts_of,
-};
+use synapse_kernel::package::{IMAGE, INDEX, SIGNATURE};
+use synapse_secrets::vault::Vault;
 
-use super::super::{Digest, Package, PackageError};
-use super::address::Image;
-use super::download::{self, Meter, Wanted};
-use super::partial::{Downloads, Partial};
-use super::web::{AUTHORIZATION, Document, Web, failed, is_here};
-use super::{Progress, other};
+use super::super::{Digest, PackageError};
+use super::address::{Image, server};
+use super::challenge::Challenge;
+use super::web::{AUTHORIZATION, Document, Request, Web};
+use super::{other, password};
 use crate::net::Client;
-use synapse_boundary::url::Url;
 
 /// Bytes of a document that is no blob.
 const DOCUMENT_MAX: usize = 1 << 20;
@@ -32,152 +30,163 @@ const DOCUMENT_MAX: usize = 1 << 20;
 /// Bytes of a token.
 const TOKEN_MAX: usize = 16 << 10;
 
-/// Pulls a package.
-pub(super) async fn pull(
-    image: &Image,
-    client: &Client,
-    downloads: &Downloads,
-    tell: &mut dyn FnMut(Progress),
-) -> Result<Package, PackageError> {
-    let secure = format!("https://{}/", image.authority);
-    let here = Url::parse(&secure).is_ok_and(|url| is_here(&url));
-    let server = if here { format!("http://{}/", image.authority) } else { secure };
-    let base = format!("{server}v2/{}", image.repository);
-    let web = Web::new(client, &server)?;
-    let mut registry = Registry { web, base, repository: &image.repository, token: None };
-
-    let pin = image.pin.map(|pin| pin.to_string());
-    let name = pin.as_deref().or(image.tag.as_deref()).unwrap_or_default();
-    let found = registry.manifest(name, IMAGE).await?;
-    let found = found.ok_or_else(|| {
-        PackageError::new(
-            &failed(&registry.base),
-            &format!("the registry has no `{name}` of it"),
-            "check the name and the tag, and whether anybody may pull it",
-        )
-    })?;
-    let digest = Digest::of(&found);
-    if let Some(pin) = image.pin.filter(|pin| *pin != digest) {
-        return Err(other(&pin, &digest));
-    }
-    let signature = registry.signature(&digest).await?;
-    let mut parts = parts_of(&found)?;
-    if let Some(signature) = &signature {
-        parts.extend(parts_of(signature)?);
-    }
-    let of = parts.iter().map(|part| part.size).fold(0, u64::saturating_add);
-    if of > PACKAGE_MAX as u64 {
-        return Err(PackageError::new(
-            &failed(&registry.base),
-            "its parts have more than 120 MiB",
-            "ask its publisher for a smaller one",
-        ));
-    }
-    let (mut kept, mut blobs) = (Vec::<Partial>::new(), Vec::<(String, Vec<u8>)>::new());
-    let mut meter = Meter { before: 0, of: Some(of), tell };
-    for part in &parts {
-        if blobs.iter().all(|(digest, _)| *digest != part.digest) {
-            let (bytes, partial) = registry.blob(part, downloads, &mut meter).await?;
-            blobs.push((part.digest.clone(), bytes));
-            kept.push(partial);
-        }
-        meter.before += part.size;
-    }
-    let blob = |part: &Descriptor| {
-        let mut found = blobs.iter().filter(|(digest, _)| *digest == part.digest);
-        found.next().map(|(_, bytes)| &**bytes)
-    };
-    let package = Package::assemble(&found, signature.as_deref(), &blob);
-    // They have their digests: fetched once more, they would be the same.
-    kept.into_iter().for_each(Partial::forget);
-    package
+/// What is done with a repository.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
+    Pull,
+    Push,
 }
 
-struct Registry<'a> {
-    web: Web<'a>,
+pub(super) struct Registry<'a> {
+    pub(super) web: Web<'a>,
     /// The URL of the repository.
-    base: String,
-    repository: &'a str,
-    token: Option<String>,
+    pub(super) base: String,
+    image: &'a Image,
+    work: Work,
+    vault: &'a Vault,
+    /// The secret that is its password.
+    password: Option<String>,
+    access: Access,
 }
 
-impl Registry<'_> {
+/// Who is said to ask.
+enum Access {
+    Anybody,
+    Password,
+    Token(String),
+}
+
+impl<'a> Registry<'a> {
+    /// The repository of an image.
+    pub(super) fn new(
+        image: &'a Image,
+        work: Work,
+        client: &'a Client,
+        vault: &'a Vault,
+    ) -> Result<Self, PackageError> {
+        let server = server(&image.authority);
+        let done = match work {
+            Work::Pull => "fetched",
+            Work::Push => "pushed",
+        };
+        let web = Web::new(client, &server, done)?;
+        let base = format!("{server}v2/{}", image.repository);
+        Ok(Self { web, base, image, work, vault, password: None, access: Access::Anybody })
+    }
+
     /// The manifest or index of this name, if there is one.
-    async fn manifest(&mut self, name: &str, kind: &str) -> Result<Option<Vec<u8>>, PackageError> {
+    pub(super) async fn manifest(
+        &mut self,
+        name: &str,
+        kind: &str,
+    ) -> Result<Option<Vec<u8>>, PackageError> {
         let url = format!("{}/manifests/{name}", self.base);
         self.found(&url, kind).await
     }
 
     async fn found(&mut self, url: &str, kind: &str) -> Result<Option<Vec<u8>>, PackageError> {
-        let mut answer = self.ask(url, kind).await?;
-        if answer.status == 401 && self.token.is_none() {
-            self.token = Some(self.authorized(answer.challenge.as_deref()).await?);
-            answer = self.ask(url, kind).await?;
-        }
-        match answer.status {
+        let accept = [("accept".to_owned(), kind.to_owned())];
+        let answer = self.ask(&Request::get(url, &accept)).await?;
+        match answer.status() {
             200 => Ok(Some(answer.body)),
             404 => Ok(None),
-            401 | 403 => Err(PackageError::new(
-                &failed(url),
-                "the registry does not give it to everybody",
-                "packages that need a password are not fetched; save its file, and install that",
-            )),
-            status => Err(PackageError::new(
-                &failed(url),
-                &format!("the registry answers {status}"),
-                "do it again, or tell whoever runs the registry",
-            )),
+            status => Err(self.refused(url, status)),
         }
     }
 
-    async fn ask(&self, url: &str, kind: &str) -> Result<Document, PackageError> {
+    /// Asks, and says who asks where the registry wants to know.
+    pub(super) async fn ask(&mut self, request: &Request<'_>) -> Result<Document, PackageError> {
+        let answer = self.told(request).await?;
+        if answer.status() != 401 || matches!(self.access, Access::Password) {
+            return Ok(answer);
+        }
+        // A token that was good may have come to its end.
+        self.access = self.admitted(answer.header("www-authenticate")).await?;
+        self.told(request).await
+    }
+
+    async fn told(&self, request: &Request<'_>) -> Result<Document, PackageError> {
         let mut headers = self.headers();
-        headers.push(("accept".to_owned(), kind.to_owned()));
-        self.web.document(url, &headers, DOCUMENT_MAX).await
+        headers.extend_from_slice(request.headers);
+        let Request { url, content, .. } = *request;
+        let request = Request { method: request.method.clone(), url, headers: &headers, content };
+        self.web.document(&request, DOCUMENT_MAX).await
     }
 
-    fn headers(&self) -> Vec<(String, String)> {
-        let token = self.token.iter();
-        token.map(|token| (AUTHORIZATION.to_owned(), format!("Bearer {token}"))).collect()
-    }
-
-    /// The token that anybody gets who wants to pull.
-    async fn authorized(&self, challenge: Option<&str>) -> Result<String, PackageError> {
-        let strange = || {
-            PackageError::new(
-                &failed(&self.base),
-                "the registry wants to know who asks, in a way that is not known here",
-                "save the package's file, and install that",
-            )
+    /// What says who asks.
+    pub(super) fn headers(&self) -> Vec<(String, String)> {
+        let value = match &self.access {
+            Access::Anybody => return Vec::new(),
+            Access::Password => password::HEADER.to_owned(),
+            Access::Token(token) => format!("Bearer {token}"),
         };
-        let challenge = challenge.and_then(bearer).ok_or_else(strange)?;
-        let (mut realm, mut service) = (None, None);
-        for (name, value) in challenge {
-            match &*name {
-                "realm" => realm = Some(value),
-                "service" => service = Some(value),
-                _ => {}
+        vec![(AUTHORIZATION.to_owned(), value)]
+    }
+
+    /// What a registry takes that wants to know who asks: the password that is kept for it,
+    /// or a token, for whom the password names or for anybody.
+    async fn admitted(&mut self, challenge: Option<&str>) -> Result<Access, PackageError> {
+        if self.password.is_none()
+            && let Some((name, given)) = password::of(self.vault, &self.image.authority)?
+        {
+            self.password = Some(name);
+            self.web.with_password(given);
+        }
+        let does = match self.work {
+            Work::Pull => "pull",
+            Work::Push => "pull,push",
+        };
+        let scope = format!("repository:{}:{does}", self.image.repository);
+        let strange =
+            || self.strange("the registry wants to know who asks, in a way that is not known here");
+        let url = match challenge.and_then(|told| Challenge::read(told, &scope)) {
+            None => return Err(strange()),
+            Some(Challenge::Password) if self.password.is_none() => {
+                return Err(self.refused(&self.base, 401));
             }
+            Some(Challenge::Password) => return Ok(Access::Password),
+            Some(Challenge::Token(url)) => url,
+        };
+        let mut headers = Vec::new();
+        if let Some(name) = &self.password {
+            self.named(name, &url)?;
+            headers.push((AUTHORIZATION.to_owned(), password::HEADER.to_owned()));
         }
-        let mut url = realm.ok_or_else(strange)?;
-        url.push(if url.contains('?') { '&' } else { '?' });
-        if let Some(service) = service {
-            url.push_str(&format!("service={}&", escaped(&service)));
+        let answer = self.web.document(&Request::get(&url, &headers), DOCUMENT_MAX).await?;
+        if matches!(answer.status(), 401 | 403) {
+            return Err(self.refused(&self.base, answer.status()));
         }
-        url.push_str(&format!("scope=repository:{}:pull", self.repository));
-        let answer = self.web.document(&url, &[], DOCUMENT_MAX).await?;
         let told: Value = serde_json::from_slice(&answer.body).map_err(|_| strange())?;
         let token = ["token", "access_token"].iter().find_map(|key| told.get(key)?.as_str());
         let token = token.filter(|token| {
-            answer.status == 200
+            answer.status() == 200
                 && (1..=TOKEN_MAX).contains(&token.len())
                 && token.bytes().all(|byte| byte.is_ascii_graphic())
         });
-        token.map(ToOwned::to_owned).ok_or_else(strange)
+        token.map(|token| Access::Token(token.to_owned())).ok_or_else(strange)
+    }
+
+    /// Whether the person named whoever gives tokens as one to be told the password.
+    fn named(&self, secret: &str, url: &str) -> Result<(), PackageError> {
+        if self.web.tells(url) {
+            return Ok(());
+        }
+        let at = url.split('/').nth(2).unwrap_or_default();
+        Err(PackageError::new(
+            &self.failed(),
+            &format!(
+                "the registry asks for the password at `{at}`, and `{secret}` is not for there"
+            ),
+            &format!(
+                "if whoever runs it says that this is right: `synapse secret set {secret} --for \
+                 oci://{} --for oci://{at}`",
+                self.image.authority
+            ),
+        ))
     }
 
     /// The manifest of the signature of an image, if it has one.
-    async fn signature(&mut self, of: &Digest) -> Result<Option<Vec<u8>>, PackageError> {
+    pub(super) async fn signature(&mut self, of: &Digest) -> Result<Option<Vec<u8>>, PackageError> {
         // A registry that does not know of referrers has them under a tag.
         let url = format!("{}/referrers/{of}", self.base);
         let listed = match self.found(&url, INDEX).await? {
@@ -185,9 +194,7 @@ impl Registry<'_> {
             None => self.manifest(&format!("sha256-{}", of.digits()), INDEX).await?,
         };
         let Some(listed) = listed else { return Ok(None) };
-        let strange = |why: &str| {
-            PackageError::new(&failed(&self.base), why, "tell whoever runs the registry")
-        };
+        let strange = |why: &str| self.strange(why);
         let listed: Value = serde_json::from_slice(&listed)
             .map_err(|_| strange("its list of what refers to the package is no list"))?;
         let listed = listed.get("manifests").and_then(Value::as_array).into_iter().flatten();
@@ -196,7 +203,7 @@ impl Registry<'_> {
         let Some(signature) = signatures.next() else { return Ok(None) };
         if signatures.next().is_some() {
             return Err(PackageError::new(
-                &failed(&self.base),
+                &self.failed(),
                 "it bears two signatures there, and a package has one",
                 "ask its publisher to remove the one that is not meant",
             ));
@@ -208,83 +215,45 @@ impl Registry<'_> {
             Some(found) if Digest::of(&found) == digest => Ok(Some(found)),
             Some(found) => Err(other(&digest, &Digest::of(&found))),
             None => Err(PackageError::new(
-                &failed(&self.base),
+                &self.failed(),
                 "its signature is listed and not there",
                 "ask its publisher",
             )),
         }
     }
 
-    async fn blob(
-        &self,
-        part: &Descriptor,
-        downloads: &Downloads,
-        meter: &mut Meter<'_>,
-    ) -> Result<(Vec<u8>, Partial), PackageError> {
-        let url = format!("{}/blobs/{}", self.base, part.digest);
-        let digest = Digest::parse(&part.digest).ok_or_else(|| {
-            PackageError::new(&failed(&url), "it is no digest", "ask its publisher")
-        })?;
-        let mut partial = downloads.partial(&digest.digits())?;
-        let wanted = Wanted {
-            url: &url,
-            headers: self.headers(),
-            size: Some(part.size),
-            most: PACKAGE_MAX as u64,
+    /// What happened.
+    pub(super) fn failed(&self) -> String {
+        self.web.failed(&self.base)
+    }
+
+    /// What cannot be made sense of.
+    pub(super) fn strange(&self, why: &str) -> PackageError {
+        PackageError::new(&self.failed(), why, "tell whoever runs the registry")
+    }
+
+    /// Why a registry says no.
+    pub(super) fn refused(&self, url: &str, status: u16) -> PackageError {
+        let at = &self.image.authority;
+        let (why, todo) = match (status, &self.password) {
+            (401 | 403, None) => (
+                "the registry does not let everybody do this".to_owned(),
+                format!(
+                    "if you have a password there, keep it as USER:PASSWORD with `synapse secret \
+                     set NAME --for oci://{at}`"
+                ),
+            ),
+            (401 | 403, Some(name)) => (
+                format!("the registry does not let whom the secret `{name}` names do this"),
+                format!(
+                    "check what its user may do there; to give it anew: `synapse secret set {name}`"
+                ),
+            ),
+            (status, _) => (
+                format!("the registry answers {status}"),
+                "do it again, or tell whoever runs the registry".to_owned(),
+            ),
         };
-        let bytes = download::download(&self.web, &wanted, &mut partial, meter).await?;
-        if Digest::of(&bytes) == digest {
-            return Ok((bytes, partial));
-        }
-        partial.forget();
-        Err(other(&digest, &Digest::of(&bytes)))
-    }
-}
-
-/// The parameters of a challenge for a token.
-fn bearer(challenge: &str) -> Option<Vec<(String, String)>> {
-    let (scheme, mut rest) = challenge.split_once(' ')?;
-    if !scheme.eq_ignore_ascii_case("bearer") {
-        return None;
-    }
-    let mut parameters = Vec::new();
-    while !rest.trim().is_empty() {
-        let (name, after) = rest.split_once("=\"")?;
-        let (value, after) = after.split_once('"')?;
-        parameters.push((name.trim().to_ascii_lowercase(), value.to_owned()));
-        rest = after.trim_start().trim_start_matches(',');
-    }
-    Some(parameters)
-}
-
-/// A text as it stands in a query.
-fn escaped(text: &str) -> String {
-    text.bytes().fold(String::new(), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~:/".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-        out
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{bearer, escaped};
-
-    #[test]
-    fn a_challenge_is_read_or_not() {
-        let read = bearer(r#"Bearer realm="https://a.example/t",service="s, t", scope="x""#);
-        let [(_, realm), (_, service), (name, _)] = &*read.unwrap() else { unreachable!() };
-        assert_eq!((&**realm, &**service, &**name), ("https://a.example/t", "s, t", "scope"));
-        assert_eq!(bearer("Basic realm=\"x\""), None);
-        assert_eq!(bearer("Bearer realm=x"), None);
-        assert_eq!(bearer("Bearer realm=\"x"), None);
-    }
-
-    #[test]
-    fn a_service_stays_one_value() {
-        assert_eq!(escaped("a b&scope=c\u{e9}"), "a%20b%26scope%3Dc%C3%A9");
+        PackageError::new(&self.web.failed(url), &why, &todo)
     }
 }
