@@ -309,3 +309,52 @@ fn the_whole_screen_is_scrolled_narrowed_and_agreed_to() {
     }
     assert_eq!(out(&synapse(&root.join("state"), &["list"])), "");
 }
+
+/// The words of a text, without its bars, its folds, and the digest, which is the compiler's.
+fn words(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("digest: "));
+    let words = lines.flat_map(str::split_whitespace).filter(|word| *word != "│");
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_captures_in_the_documents_are_what_is_shown() {
+    let (readme, packages) =
+        (include_str!("../../../../README.md"), include_str!("../../../../docs/packages.md"));
+    let captures = |text: &'static str| {
+        let blocks = text.split("\n```").skip(1).step_by(2).map(str::trim_start);
+        blocks.filter(|block| block.starts_with("librarian 0.1.0, by")).collect::<Vec<_>>()
+    };
+    let ([short], [screen, whole]) = (&*captures(readme), &*captures(packages)) else {
+        panic!("{:?} {:?}", captures(readme), captures(packages))
+    };
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path();
+    let package = root.join("librarian");
+    fs::create_dir(&package).unwrap();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/librarian");
+    for name in ["manifest.toml", "SOUL.md"] {
+        fs::copy(own.join(name), package.join(name)).unwrap();
+    }
+    fs::write(package.join("librarian.wasm"), guest(&[])).unwrap();
+    let path = package.to_str().unwrap();
+
+    let mut session = Session::start_on(root, 24, &["install", path]);
+    let drawn = session.wait("a agree  q no");
+    let alike = |text: &str| {
+        let lines = text.trim_end().lines().filter(|line| !line.starts_with("digest: "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(alike(&drawn), alike(screen), "{drawn}");
+    session.type_in("q");
+    assert_eq!(session.end().0, Some(1));
+
+    let mut session = Session::start_on(root, 120, &["install", "--plain", path]);
+    let shown = words(&session.expect(MENU));
+    session.type_in("no\n");
+    assert_eq!(session.end().0, Some(1));
+    assert!(shown.contains(&words(whole)), "{shown}\n{}", words(whole));
+    for piece in short.split("…\n") {
+        assert!(shown.contains(&words(piece)), "{shown}\n{piece}");
+    }
+}

@@ -14,6 +14,7 @@ use super::{
     vouched,
 };
 use crate::grant::Authority;
+use crate::render::is_hidden;
 
 /// A package that is as it should be; tests of the host have it too.
 const MANIFEST: &str = include_str!("../../tests/reader/manifest.toml");
@@ -186,6 +187,70 @@ fn what_is_no_package_is_not_made_either() {
     without.remove("reader.wasm");
     let told = Package::new(MANIFEST.into(), without).unwrap_err().to_string();
     assert!(told.contains("synapse build"), "{told}");
+}
+
+/// A manifest with a text in every place that can have one.
+const WHOLE: &str = r#"manifest = 1
+name = "reader"
+version = "1.0.0"
+publisher = "acme"
+description = "Reads"
+licence = "MIT"
+deny = ["**/.env"]
+deny_hosts = ["bad.example"]
+compartments = { pay = ["/data/pay/**"] }
+[[capabilities]]
+primitive = "net_http_post"
+reason = "To post."
+[[capabilities]]
+path = "/data/**"
+rights = ["read"]
+reason = "Notes."
+[[capabilities]]
+host = "api.example"
+ports = [443, "8000-8010"]
+methods = ["POST"]
+paths = ["/v1/"]
+clear = ["prompt"]
+secrets = ["key"]
+reason = "The service."
+[[capabilities]]
+tool = "mail/send"
+effect = "commit"
+limits = { to = "*@acme.example" }
+clear = ["pay"]
+reason = "Letters."
+[[connectors]]
+name = "mail"
+reason = "Your mail."
+[[models]]
+name = "instruct"
+reason = "To write."
+"#;
+
+#[test]
+fn no_field_brings_what_acts_or_hides_onto_the_screen() {
+    let shown = |manifest: String| {
+        let package = Package::new(manifest, files(&[])).ok()?;
+        Some(Consent::new(&package, None, Vouched::Nobody, &[]).screen(80))
+    };
+    let plain = shown(WHOLE.to_owned()).unwrap();
+    assert!(plain.iter().any(|line| line.contains("mail/send")), "{plain:?}");
+    let places = WHOLE.match_indices('"').map(|(at, _)| at + 1).step_by(2);
+    let mut refused = 0;
+    for at in places.clone() {
+        for hidden in ["\\u001b[2J", "\\u009b2J", "\\u202e", "\\u2066", "\\u200b", "\\U000e0041"] {
+            let (before, after) = WHOLE.split_at(at);
+            match shown(format!("{before}{hidden}{after}")) {
+                None => refused += 1,
+                Some(lines) => {
+                    let mut all = lines.iter().flat_map(|line| line.chars());
+                    assert!(!all.any(|c| is_hidden(c) || c.is_control()), "{before}: {lines:?}");
+                }
+            }
+        }
+    }
+    assert!(places.count() > 25 && refused > 100, "{refused}");
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! What differs from a real fetch is the machine below: it answers for names, and each
 //! address is this machine's loopback, where connections are counted.
 
+mod access;
+mod push;
 mod registry;
 mod server;
 mod web;

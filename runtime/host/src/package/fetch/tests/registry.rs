@@ -16,17 +16,17 @@ use crate::net::tests::world::{Names, PUBLIC, client};
 
 /// How a registry tells what refers to an image.
 #[derive(Clone, Copy, PartialEq)]
-enum Refers {
+pub(super) enum Refers {
     ByList,
     ByTag,
 }
 
 /// What an honest registry holds, by the paths of its repository.
 #[derive(Clone)]
-struct Held(BTreeMap<String, Vec<u8>>);
+pub(super) struct Held(pub(super) BTreeMap<String, Vec<u8>>);
 
 impl Held {
-    fn new(package: &Package, refers: Refers) -> Self {
+    pub(super) fn new(package: &Package, refers: Refers) -> Self {
         let bytes = package.write();
         let files: BTreeMap<_, _> = tar::read(&bytes).unwrap().into_iter().collect();
         let image = package.digest();
@@ -52,7 +52,7 @@ impl Held {
         Self(held)
     }
 
-    fn answer(&self, asked: &Asked) -> Served {
+    pub(super) fn answer(&self, asked: &Asked) -> Served {
         let place = asked.path.strip_prefix("/v2/acme/reader/").unwrap();
         self.0.get(place).map_or_else(|| Served::new(404, ""), |held| Served::content(asked, held))
     }

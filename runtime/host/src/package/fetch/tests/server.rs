@@ -12,8 +12,10 @@ use rustls::{ServerConfig, ServerConnection};
 /// What was asked.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
+    pub(super) method: String,
     /// Its path and query.
     pub(super) path: String,
+    pub(super) body: Vec<u8>,
     headers: BTreeMap<String, String>,
 }
 
@@ -127,10 +129,14 @@ fn serve(
     }
     let head = String::from_utf8(head).unwrap();
     let mut lines = head.lines();
-    let path = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
+    let mut first = lines.next().unwrap().split(' ').map(str::to_owned);
+    let (method, path) = (first.next().unwrap(), first.next().unwrap());
     let headers = lines.filter_map(|line| line.split_once(": "));
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let asked = Asked { path, headers };
+    let mut asked = Asked { method, path, headers, body: Vec::new() };
+    let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
+    asked.body.resize(length, 0);
+    stream.read_exact(&mut asked.body)?;
     kept.lock().unwrap().push(asked.clone());
     let reply = answers(&asked);
     let mut out = format!("HTTP/1.1 {} X\r\n", reply.status);
