@@ -354,7 +354,7 @@ fn the_captures_in_the_documents_are_what_is_shown() {
     session.type_in("no\n");
     assert_eq!(session.end().0, Some(1));
     assert!(shown.contains(&words(whole)), "{shown}\n{}", words(whole));
-    for piece in short.split("…\n") {
+    for piece in short.split('…') {
         assert!(shown.contains(&words(piece)), "{shown}\n{piece}");
     }
 }
