@@ -38,7 +38,7 @@ pub use dialogue::{Terminal, ask};
 pub use digest::Digest;
 pub use error::PackageError;
 pub use installed::{Installed, approval_of, file_of};
-pub use layout::{PACKAGE_MAX, Package, SIGNATURE, parts};
+pub use layout::{PACKAGE_MAX, Package, Parts, SIGNATURE, parts};
 pub use manifest::{Capability, Manifest, Need, Version, is_name, is_publisher};
 pub use oci::{Descriptor, IMAGE, INDEX};
 pub use signature::{Key, Signature, signed};

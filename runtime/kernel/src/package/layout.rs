@@ -49,6 +49,15 @@ pub struct Package {
     pub(super) signature: Option<Signature>,
 }
 
+/// What a registry holds of an image.
+#[derive(Debug)]
+pub struct Parts<'p> {
+    /// Its manifest.
+    pub manifest: Vec<u8>,
+    /// The blobs that the manifest lists.
+    pub blobs: Vec<Cow<'p, [u8]>>,
+}
+
 impl Package {
     /// Makes one of a manifest and files, by their names.
     ///
@@ -144,11 +153,11 @@ impl Package {
         let images = self.images();
         let mut blobs = BTreeMap::new();
         let mut manifests = Vec::new();
-        for ((image, listed), kind) in images.iter().zip([PACKAGE, SIGNATURE]) {
-            for bytes in listed.iter().map(|bytes| &**bytes).chain([&**image]) {
+        for (Parts { manifest, blobs: listed }, kind) in images.iter().zip([PACKAGE, SIGNATURE]) {
+            for bytes in listed.iter().map(|bytes| &**bytes).chain([&**manifest]) {
                 blobs.insert(format!("{BLOBS}{}", Digest::of(bytes).digits()), bytes);
             }
-            let own = Descriptor::of(IMAGE, image);
+            let own = Descriptor::of(IMAGE, manifest);
             manifests.push(Descriptor { artifact_type: Some(kind), ..own });
         }
         let index = oci::index(&manifests);
@@ -156,15 +165,15 @@ impl Package {
         tar::write(blobs.iter().map(|(name, bytes)| (&**name, *bytes)).chain(rest))
     }
 
-    /// The manifests of its image and, if it bears one, of its signature, each with the
-    /// blobs that it lists.
+    /// Its image and, if it bears one, that of its signature.
     #[must_use]
-    pub fn images(&self) -> Vec<(Vec<u8>, Vec<Cow<'_, [u8]>>)> {
+    pub fn images(&self) -> Vec<Parts<'_>> {
         let mut blobs = vec![Cow::Borrowed(self.text.as_bytes())];
         blobs.extend(self.files.values().map(|content| Cow::Borrowed(&**content)));
-        let mut images = vec![(self.image().0, blobs)];
-        if let Some((image, bytes)) = self.signed_image() {
-            images.push((image, vec![Cow::Borrowed(&b"{}"[..]), Cow::Owned(bytes)]));
+        let mut images = vec![Parts { manifest: self.image().0, blobs }];
+        if let Some((manifest, bytes)) = self.signed_image() {
+            let blobs = vec![Cow::Borrowed(&b"{}"[..]), Cow::Owned(bytes)];
+            images.push(Parts { manifest, blobs });
         }
         images
     }

@@ -42,27 +42,27 @@ pub(super) async fn push(
     }
     let mut registry = Registry::new(image, Work::Push, client, vault)?;
     let images = package.images();
-    let [(own, _), signed @ ..] = &*images else { return Ok(()) };
-    let signature = signed.first().map(|(manifest, _)| manifest);
+    let [own, signed @ ..] = &*images else { return Ok(()) };
+    let signature = signed.first().map(|signed| &signed.manifest);
     let is_listed = match (registry.signature(&digest).await?, signature) {
         (Some(found), Some(signature)) if found != *signature => {
             return Err(signed_by_other(&registry));
         }
         (found, _) => found.is_some(),
     };
-    let blobs = || images.iter().flat_map(|(_, blobs)| blobs);
+    let blobs = || images.iter().flat_map(|image| &image.blobs);
     let of = blobs().map(|blob| blob.len() as u64).sum();
     let mut meter = Meter { before: 0, of: Some(of), tell };
     for blob in blobs() {
         upload(&mut registry, blob, &mut meter).await?;
         meter.before += blob.len() as u64;
     }
-    put(&mut registry, &digest.to_string(), IMAGE, own).await?;
+    put(&mut registry, &digest.to_string(), IMAGE, &own.manifest).await?;
     if let Some(signature) = signature.filter(|_| !is_listed) {
         refer(&mut registry, &digest, signature).await?;
     }
     if let Some(tag) = &image.tag {
-        put(&mut registry, tag, IMAGE, own).await?;
+        put(&mut registry, tag, IMAGE, &own.manifest).await?;
     }
     Ok(())
 }
@@ -133,8 +133,8 @@ async fn upload(
     let url = format!("{}/blobs/uploads/", registry.base);
     let mut answer = asked(registry, Method::POST, &url, &[], &[], 202).await?;
     let mut at = place(registry, &url, &answer)?;
-    let least = answer.header("oci-chunk-min-length").and_then(|least| least.parse().ok());
-    let (piece, mut sent) = (PIECE.max(least.unwrap_or_default()), 0);
+    let wanted = answer.header("oci-chunk-min-length").and_then(|least| least.parse().ok());
+    let (piece, mut sent) = (PIECE.max(wanted.unwrap_or_default()), 0);
     for bytes in blob.chunks(piece) {
         let range = format!("{sent}-{}", sent + bytes.len() - 1);
         let headers = [("content-type", "application/octet-stream"), ("content-range", &range)];

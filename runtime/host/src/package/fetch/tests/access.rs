@@ -51,7 +51,9 @@ impl World {
         let blobs = held.clone();
         let cdn = Server::start(
             tls("cdn.example"),
-            Box::new(move |asked| Served::content(asked, &blobs.0[&asked.path[1..]])),
+            Box::new(move |asked| {
+                Served::content(asked, &blobs.0[asked.path.trim_start_matches('/')])
+            }),
         );
         let tokens = Server::start(
             tls("tokens.example"),
@@ -118,7 +120,7 @@ fn i17_a_password_is_told_when_it_is_wanted_and_to_the_registry_alone() {
     world.wants("Basic realm=\"r\"", "another");
     let wrong = why(&world.at(), &world.client, root.path());
     assert!(wrong.contains("whom the secret `mine` names"), "{wrong}");
-    assert!(!wrong.contains("hunter2") && !wrong.contains(&BASIC[6..]), "{wrong}");
+    assert!(!wrong.contains("hunter2") && !wrong.contains("aHVudGVyMi"), "{wrong}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Pushing, to registries that take it and such that do not
 
+use core::mem::take;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -47,8 +48,7 @@ impl Taken {
                 };
                 self.order.push(place.clone());
                 let is_blob = place.starts_with("blobs/");
-                let bytes =
-                    if is_blob { std::mem::take(&mut self.coming) } else { asked.body.clone() };
+                let bytes = if is_blob { take(&mut self.coming) } else { asked.body.clone() };
                 if is_blob {
                     assert_eq!(place, format!("blobs/{}", Digest::of(&bytes)));
                 }
@@ -70,8 +70,8 @@ fn a_package_is_there_whole_before_a_tag_names_it() {
     let root = tempfile::tempdir().unwrap();
     let made = signed(root.path());
     let taken = Arc::<Mutex<Taken>>::default();
-    let takes = Arc::clone(&taken);
-    let server = Server::start(None, Box::new(move |asked| takes.lock().unwrap().answer(asked)));
+    let held = Arc::clone(&taken);
+    let server = Server::start(None, Box::new(move |asked| held.lock().unwrap().answer(asked)));
     let at = format!("oci://127.0.0.1:{}/acme/reader:1.0.0", server.port);
     pushed(&made, &at, root.path()).unwrap();
     let order = taken.lock().unwrap().order.clone();
