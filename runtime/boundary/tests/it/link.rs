@@ -57,6 +57,20 @@ fn a_link_passes_if_the_human_typed_it_or_it_leads_back() {
 }
 
 #[test]
+fn a_text_that_is_a_word_of_the_human_s_passes_whatever_it_looks_like() {
+    let lines = ["set /home/me/.config/app/a.toml up"];
+    assert_eq!(vouched("/home/me/.config/app/a.toml", None, &lines), Ok(()));
+    for text in [
+        "/home/me/.config/app/b.toml",
+        ".config/app/a.toml",
+        "see /home/me/.config/app/a.toml",
+        "/home/me/.config/app/a.toml up",
+    ] {
+        assert_eq!(vouched(text, None, &lines), Err(Refusal::Link), "{text}");
+    }
+}
+
+#[test]
 fn any_other_link_is_refused() {
     for text in [
         // Where nobody sent it.
