@@ -20,30 +20,35 @@ const FAILED: &str = "{\"error\":true}\n";
 ///
 /// # Errors
 /// `BadAnswer` where there are no records, `ReplyTooLarge`.
-pub fn bytes(result: &CallToolResult, has_records: bool, most: usize) -> Result<Vec<u8>, Fault> {
-    let text = text(result);
-    let answer = if result.is_error == Some(true) {
-        format!("{FAILED}{text}")
+pub fn bytes(result: CallToolResult, has_records: bool, most: usize) -> Result<Vec<u8>, Fault> {
+    let CallToolResult { content, structured_content, is_error, .. } = result;
+    let answer = if is_error == Some(true) {
+        format!("{FAILED}{}", text(content, structured_content))
     } else if has_records {
-        let parsed = result.structured_content.clone().or_else(|| serde_json::from_str(&text).ok());
-        records(&parsed.ok_or(Fault::BadAnswer)?)?
+        let parsed = structured_content
+            .or_else(|| serde_json::from_str(&text(content, None)).ok())
+            .ok_or(Fault::BadAnswer)?;
+        records(&parsed)?
     } else {
-        text
+        text(content, structured_content)
     };
     if answer.len() > most { Err(Fault::ReplyTooLarge) } else { Ok(answer.into_bytes()) }
 }
 
 /// Texts as they stand, all else as its JSON, a line each.
-fn text(result: &CallToolResult) -> String {
-    let block = |block: &ContentBlock| match block {
-        ContentBlock::Text(text) => text.text.clone(),
-        other => serde_json::to_string(other).unwrap_or_default(),
+fn text(content: Vec<ContentBlock>, structured: Option<Value>) -> String {
+    let mut blocks = content.into_iter().map(|block| match block {
+        ContentBlock::Text(text) => text.text,
+        other => serde_json::to_string(&other).unwrap_or_default(),
+    });
+    let Some(mut text) = blocks.next() else {
+        return structured.map_or_else(String::new, |value| value.to_string());
     };
-    let blocks: Vec<String> = result.content.iter().map(block).collect();
-    match &result.structured_content {
-        Some(value) if blocks.is_empty() => value.to_string(),
-        _ => blocks.join("\n"),
+    for block in blocks {
+        text.push('\n');
+        text.push_str(&block);
     }
+    text
 }
 
 /// The array of records that an answer is, or its only member.
@@ -137,7 +142,7 @@ mod tests {
     fn records_are_what_a_selector_reads() {
         let text = r#"{"result": [ {"id": 7.50, "from": "Ä\u0001", "$k": 1e30, "deep": {"a": {"b": [1]}}},
             {"id": -0.0, "from": "b"} ]}"#;
-        let bytes = bytes(&answer(text), true, 1000).unwrap();
+        let bytes = bytes(answer(text), true, 1000).unwrap();
         let expected = r#"[{"$$k":"1e30","deep":{"a":{"b":"[1]"}},"from":"Ä\u0001","id":7.5},{"from":"b","id":0}]"#;
         assert_eq!(str::from_utf8(&bytes).unwrap().replace("1e+30", "1e30"), expected);
         let largest = r#"{"$select":1,"order":["max","id"],"take":"from"}"#;
@@ -147,11 +152,11 @@ mod tests {
     #[test]
     fn what_is_no_array_of_records_or_too_long_is_a_fault() {
         for text in ["", "7", "[1]", r#"{"a":[],"b":[]}"#, r#"{"a":{}}"#, "[{}"] {
-            assert_eq!(bytes(&answer(text), true, 99), Err(Fault::BadAnswer), "{text}");
-            assert_eq!(bytes(&answer(text), false, 99).unwrap(), text.as_bytes());
+            assert_eq!(bytes(answer(text), true, 99), Err(Fault::BadAnswer), "{text}");
+            assert_eq!(bytes(answer(text), false, 99).unwrap(), text.as_bytes());
         }
-        assert_eq!(bytes(&answer("abc"), false, 2), Err(Fault::ReplyTooLarge));
+        assert_eq!(bytes(answer("abc"), false, 2), Err(Fault::ReplyTooLarge));
         let failed = CallToolResult::error(vec![ContentBlock::text("no such mail")]);
-        assert_eq!(bytes(&failed, true, 99).unwrap(), b"{\"error\":true}\nno such mail");
+        assert_eq!(bytes(failed, true, 99).unwrap(), b"{\"error\":true}\nno such mail");
     }
 }

@@ -21,6 +21,7 @@ use synapse_kernel::manifest::{Manifest, Start, Verb};
 use synapse_primitives::platform::{Connectors, Use, Used, Using};
 use synapse_primitives::rest::Names;
 use tokio::sync::Mutex;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::answer;
 use crate::approval::{Approved, replace};
@@ -75,6 +76,26 @@ struct State {
     /// Of one that is no server.
     lines: Lines,
     told: Told,
+    glance: Glance,
+}
+
+/// A timer that goes on from call to call. One of each call's own would wake the thread
+/// that waits for servers, to hear of it, before every answer.
+#[derive(Debug, Default)]
+struct Glance(Option<Interval>);
+
+impl Glance {
+    /// Waits until a run is cancelled.
+    async fn until(&mut self, cancel: &AtomicBool) {
+        let timer = self.0.get_or_insert_with(|| {
+            let mut timer = interval(GLANCE);
+            timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            timer
+        });
+        while !cancel.load(Ordering::Relaxed) {
+            timer.tick().await;
+        }
+    }
 }
 
 /// What a connector was told, for one that can tell nobody else, and where that is kept.
@@ -138,7 +159,7 @@ impl Board {
             // Beside what each was told, the folders that lines are run in.
             let lines = Lines::new(&told.with_file_name("copies"));
             let told = Told(manifest.start.is_confined().then_some((path, names)));
-            let state = Mutex::new(State { server: None, lines, told });
+            let state = Mutex::new(State { server: None, lines, told, glance: Glance::default() });
             let server = manifest.server.clone();
             connectors.insert(server, Connector { manifest, list, state });
         }
@@ -189,14 +210,12 @@ impl Board {
         if state.told.tell(call.carries).is_err() {
             return Used { reply: Err(Fault::Io), carried: state.told.carried() };
         }
-        let ended = async {
-            while !self.cancel.load(Ordering::Relaxed) {
-                tokio::time::sleep(GLANCE).await;
-            }
-        };
+        let State { server, glance, .. } = &mut *state;
         let reply = tokio::select! {
-            () = ended => Err(Fault::Cancelled),
-            reply = connector.call(&mut state, verb, &self.reach, call) => reply,
+            // Asked first: looking also sets the timer, which the call need not wait for.
+            biased;
+            reply = connector.call(server, verb, self, call) => reply,
+            () = glance.until(&self.cancel) => Err(Fault::Cancelled),
         };
         if matches!(reply, Err(Fault::TimedOut | Fault::Closed | Fault::Cancelled | Fault::Changed))
         {
@@ -223,21 +242,24 @@ impl Connector {
 
     async fn call(
         &self,
-        state: &mut State,
+        server: &mut Option<Server>,
         verb: &Verb,
-        reach: &Reach,
+        board: &Board,
         call: Use<'_>,
     ) -> Result<Vec<u8>, Fault> {
-        let arguments = serde_json::from_str(call.arguments).map_err(|_| Fault::BadAnswer)?;
-        if state.server.is_none() {
-            let begun = self.begin(reach).await.map_err(|_| Fault::Closed)?;
-            state.server = Some(begun.ok_or(Fault::Changed)?);
+        if board.cancel.load(Ordering::Relaxed) {
+            return Err(Fault::Cancelled);
         }
-        let server = state.server.as_mut().ok_or(Fault::Closed)?;
+        let arguments = serde_json::from_str(call.arguments).map_err(|_| Fault::BadAnswer)?;
+        if server.is_none() {
+            let begun = self.begin(&board.reach).await.map_err(|_| Fault::Closed)?;
+            *server = Some(begun.ok_or(Fault::Changed)?);
+        }
+        let server = server.as_mut().ok_or(Fault::Closed)?;
         self.compare(server).await?;
         let result = server.call(&verb.tool, arguments).await?;
         let most = call.most.min(self.manifest.start.reply);
-        let answer = answer::bytes(&result, !verb.fields.is_empty(), most)?;
+        let answer = answer::bytes(result, !verb.fields.is_empty(), most)?;
         // What it was given it may say back.
         match server.hide(&answer) {
             Some(hidden) if hidden.len() > most => Err(Fault::ReplyTooLarge),
