@@ -7,19 +7,22 @@ use core::time::Duration;
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use std::time::SystemTime;
-use synapse_host::gc::{self, Item, Order, Stays};
-use synapse_host::{log, render};
+use synapse_connectors::exec::Holds;
+use synapse_host::gc::{self, Item, Order, Stays, What};
+use synapse_host::{log, render, tools};
 use synapse_kernel::verify::Broken;
 use synapse_kernel::words;
 
 use crate::output;
 
-/// Removes the logs and journals of runs that ended long ago.
+/// Removes the logs and journals of runs that ended long ago, and copies of folders.
 ///
 /// With its journal goes what a run displaced, also where it is kept in a folder:
 /// such a run can no longer be undone, audited or explained; the labels of files that
 /// were taken away in its time are forgotten. What goes on stays,
-/// and so does a run whose log is not as it was written: each is told.
+/// and so does a run whose log is not as it was written: each is told. The copy of a
+/// folder that a connector's lines were run in goes when none was for so long, or when
+/// the folder or the connector is gone; it is made anew when it is needed.
 ///
 /// Exit codes: 0 done, also if nothing was old enough; 1 something could not be
 /// removed; 2 the command line is wrong.
@@ -34,11 +37,11 @@ pub(crate) struct Gc {
     dry_run: bool,
 
     /// Also remove runs whose log or journal is not as it was written, or whose
-    /// folders are not there.
+    /// folders are not there, and copies with what was not brought back from them.
     #[arg(long)]
     broken: bool,
 
-    /// Print one JSON object a line: each old run, then the summary.
+    /// Print one JSON object a line: each old run and copy, then the summary.
     #[arg(long)]
     json: bool,
 }
@@ -49,12 +52,15 @@ impl Gc {
         let runs = log::runs_dir().map_err(|why| format!("no run can be found: {why}"))?;
         let before = SystemTime::now().checked_sub(self.older).unwrap_or(SystemTime::UNIX_EPOCH);
         let order = Order { before, broken: self.broken, look: self.dry_run };
-        let (mut count, mut bytes, mut failed, mut told) = (0_u64, 0_u64, false, Ok(()));
-        gc::collect(&runs, order, |item| {
+        let (mut sum, mut failed, mut told) = (Sum::default(), false, Ok(()));
+        let mut tell = |item: &Item| {
             match &item.stays {
                 None => {
-                    count += 1;
-                    bytes = bytes.saturating_add(item.bytes);
+                    match item.what {
+                        What::Run => sum.runs += 1,
+                        What::Copy(_) => sum.copies += 1,
+                    }
+                    sum.bytes = sum.bytes.saturating_add(item.bytes);
                 }
                 Some(Stays::Host(_)) => failed = true,
                 Some(_) => {}
@@ -66,40 +72,77 @@ impl Gc {
                     line(item, self.dry_run)
                 });
             }
-        })
-        .map_err(|why| {
+        };
+        let unlisted = |what: &str, why| {
             let dir = render::line(runs.as_os_str().as_encoded_bytes(), WIDTH);
-            format!("the runs in {dir} cannot be listed: {why}\ncheck its permissions")
-        })?;
-        let told = told.and_then(|()| output::say(&self.sum(count, bytes)));
+            format!("the {what} of {dir} cannot be listed: {why}\ncheck its permissions")
+        };
+        gc::collect(&runs, order, &mut tell).map_err(|why| unlisted("runs", why))?;
+        let settings =
+            tools::settings().map_err(|why| format!("no connector can be found: {why}"))?;
+        let state = runs.parent().unwrap_or(&runs);
+        gc::collect_copies(state, &settings, order, &mut tell)
+            .map_err(|why| unlisted("copies", why))?;
+        let told = told.and_then(|()| output::say(&self.sum(&sum)));
         if let Some(why) = told.err().and_then(|why| output::told(&why)) {
             return Err(why);
         }
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    fn sum(&self, count: u64, bytes: u64) -> String {
+    fn sum(&self, sum: &Sum) -> String {
+        let Sum { runs, copies, bytes } = *sum;
         if self.json {
             let key = if self.dry_run { "would_free" } else { "freed" };
-            return output::json(&json!({"type": "summary", "runs": count, key: bytes}));
+            let object = json!({"type": "summary", "runs": runs, "copies": copies, key: bytes});
+            return output::json(&object);
         }
         let what = if self.dry_run { "would be removed" } else { "removed" };
-        let plural = if count == 1 { "run" } else { "runs" };
-        let end = if count == 0 { "" } else { "; what is removed cannot be undone or audited" };
-        let (count, bytes) = (words::grouped(count), words::grouped(bytes));
-        format!("{count} {plural} {what}, {bytes} bytes{end}")
+        let counted = |count, one: &str, many: &str| {
+            format!("{} {}", words::grouped(count), if count == 1 { one } else { many })
+        };
+        let mut all = counted(runs, "run", "runs");
+        if copies > 0 {
+            all = format!("{all} and {}", counted(copies, "copy", "copies"));
+        }
+        let end = if runs == 0 { "" } else { "; what is removed cannot be undone or audited" };
+        format!("{all} {what}, {} bytes{end}", words::grouped(bytes))
     }
 }
 
+/// What went.
+#[derive(Default)]
+struct Sum {
+    runs: u64,
+    copies: u64,
+    bytes: u64,
+}
+
 fn line(item: &Item, dry_run: bool) -> String {
-    let run = render::line(item.run.as_bytes(), WIDTH);
+    let mut run = render::line(item.name.as_bytes(), WIDTH);
+    if let What::Copy(folder) = &item.what {
+        run = format!("copy {run}");
+        if let Some(folder) = folder {
+            let folder = render::line(folder.as_os_str().as_encoded_bytes(), WIDTH);
+            run = format!("{run} of {folder}");
+        }
+    }
     let Some(stays) = &item.stays else {
         let what = if dry_run { "would be removed" } else { "removed" };
         return format!("{run} {what}, {} bytes", words::grouped(item.bytes));
     };
     let also = "`--broken` removes it too";
     match stays {
-        Stays::Live => format!("{run} stays: it goes on, or is being undone"),
+        Stays::Live if item.what == What::Run => {
+            format!("{run} stays: it goes on, or is being undone")
+        }
+        Stays::Live => format!("{run} stays: a run has it"),
+        Stays::Holds(Holds::Line) => {
+            format!("{run} stays: a line was begun in it and not ended; {also}")
+        }
+        Stays::Holds(Holds::Changes) => {
+            format!("{run} stays: what a line changed in it was not brought back; {also}")
+        }
         Stays::Log(Broken::Header) => {
             format!("{run} stays: its log is none of this version; {also}")
         }
@@ -120,18 +163,28 @@ fn line(item: &Item, dry_run: bool) -> String {
 fn object(item: &Item, dry_run: bool) -> Value {
     let stays = item.stays.as_ref().map(|stays| match stays {
         Stays::Live => "live",
+        Stays::Holds(Holds::Line) => "line",
+        Stays::Holds(Holds::Changes) => "changes",
         Stays::Log(_) => "log",
         Stays::Journal => "journal",
         Stays::Away(_) => "away",
         Stays::Host(_) => "host",
     });
-    json!({
-        "type": "run",
-        "run": item.run,
+    let (kind, folder) = match &item.what {
+        What::Run => ("run", None),
+        What::Copy(folder) => ("copy", folder.as_ref()),
+    };
+    let mut object = json!({
+        "type": kind,
+        kind: item.name,
         "bytes": item.bytes,
         "removed": item.stays.is_none() && !dry_run,
         "stays": stays,
-    })
+    });
+    if let (Some(object), Some(folder)) = (object.as_object_mut(), folder) {
+        object.insert("folder".to_owned(), folder.to_string_lossy().into());
+    }
+    object
 }
 
 /// So many days, hours or minutes.

@@ -12,9 +12,9 @@
 //!   all that it started is gone.
 //!
 //! # Reading order
-//! `line` (what is run), `copy` and `inside` (the folder that it is run in),
-//! `seal` and `stage` (running
-//! it), `back` (what it changed), `git` (a repository in it), `template`, `offer`.
+//! `line` (what is run), `copy`, `place` and `inside` (the folder that it is run in),
+//! `seal` and `stage` (running it), `back` (what it changed), `git` (a repository in it),
+//! `template`, `offer`.
 //!
 //! # Not here
 //! Which paths a call may reach, and the label of what it did (`synapse-primitives`).
@@ -25,6 +25,7 @@ mod git;
 mod inside;
 mod line;
 mod offer;
+mod place;
 mod seal;
 mod stage;
 pub mod template;
@@ -44,10 +45,12 @@ use synapse_primitives::tree::Reach;
 
 use self::back::Back;
 use self::copy::Copy;
+use self::place::Place;
 use self::seal::{Ended, Order, Ran, Unrun};
 use crate::confine::{Launcher, Walls};
 use crate::list::List;
 pub use offer::offers;
+pub use place::{Holds, Old};
 pub(crate) use stage::Stage;
 
 /// The lines of one connector.
@@ -119,7 +122,7 @@ impl Lines {
         if List::digest(&now) != *list {
             return Err(Unfit::Fault(Fault::Changed));
         }
-        if self.copies.values().any(Copy::is_lost) {
+        if self.copies.values().any(|copy| copy.place.is_lost()) {
             return Err(Unfit::Told(LOST.to_owned()));
         }
         let start = &manifest.start;
@@ -127,10 +130,10 @@ impl Lines {
         copy.follow(call.tree, root, start.disk, runner.cancel).await?;
         let told = tell(&call.tree.shown()).map_err(|_| Unfit::Fault(Fault::Io))?;
         let words = line::fill(verb, &arguments, root, |path| copy.has(path))?;
-        copy.begin()?;
-        let ran = seal::run(order(start, &words, copy, call.most), runner).await;
+        copy.place.begin()?;
+        let ran = seal::run(order(start, &words, &copy.place, call.most), runner).await;
         if !matches!(ran, Err(Unrun::Lost)) {
-            copy.end()?;
+            copy.place.end()?;
         }
         let ran = ran.map_err(|why| unrun(&why, &words))?;
         if matches!(ran.ended, Ended::Cancelled) {
@@ -146,7 +149,10 @@ impl Lines {
             }
             _ => Back::default(),
         };
-        Ok(reply(&ran, &back, (&copy.folder(), root), call.most.min(start.reply)))
+        if matches!(ran.ended, Ended::Exit(_)) {
+            copy.place.settle()?;
+        }
+        Ok(reply(&ran, &back, (&copy.place.tree(), root), call.most.min(start.reply)))
     }
 
     /// The copy of a folder, made for the first call in it.
@@ -164,10 +170,10 @@ impl Lines {
     }
 }
 
-fn order<'a>(start: &Start, line: &'a [String], copy: &'a Copy, most: usize) -> Order<'a> {
+fn order<'a>(start: &Start, line: &'a [String], place: &'a Place, most: usize) -> Order<'a> {
     let inherited = start.environment.iter();
     let inherited = inherited.filter_map(|name| Some((name.clone(), std::env::var_os(name)?)));
-    let cache = copy.cache();
+    let cache = place.cache();
     let set = start.set.iter().map(|(name, value)| {
         let value = value.strip_prefix("{cache}").map_or_else(
             || OsString::from(value),
@@ -179,11 +185,11 @@ fn order<'a>(start: &Start, line: &'a [String], copy: &'a Copy, most: usize) -> 
         );
         (name.clone(), value)
     });
-    let own = [("HOME", copy.home()), ("TMPDIR", copy.spare())];
+    let own = [("HOME", place.home()), ("TMPDIR", place.spare())];
     let own = own.into_iter().map(|(name, path)| (name.to_owned(), path.into_os_string()));
     let named = inherited.chain(own).chain(set).filter(|(name, _)| git::admits(name));
-    let variables = named.chain(git::variables(&copy.folder())).collect();
-    let write = [copy.folder(), copy.cache(), copy.home(), copy.spare()];
+    let variables = named.chain(git::variables(&place.tree())).collect();
+    let write = [place.tree(), place.cache(), place.home(), place.spare()];
     let text = |path: PathBuf| path.into_os_string().into_string().unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let walls = Walls {
@@ -194,7 +200,7 @@ fn order<'a>(start: &Start, line: &'a [String], copy: &'a Copy, most: usize) -> 
         computing: Some(start.seconds.saturating_mul(cores)),
     };
     let most = most.min(start.reply);
-    Order { line, variables, walls, seconds: start.seconds, most, disk: start.disk, copy }
+    Order { line, variables, walls, seconds: start.seconds, most, disk: start.disk, place }
 }
 
 fn unrun(why: &Unrun, line: &[String]) -> Unfit {

@@ -1,4 +1,4 @@
-//! Giving free what finished runs left: logs, journals, and what journals keep.
+//! Giving free what finished runs left: logs, journals, what journals keep, and copies.
 //!
 //! A run's directory goes as a whole, with the hidden directories that hold what it
 //! displaced on other file systems. What is not as it was written stays unless it is
@@ -16,11 +16,12 @@
 use core::time::Duration;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
+use synapse_connectors::exec::Holds;
 use synapse_kernel::verify::{Broken, Reader};
 use synapse_primitives::disk::Identity;
 use synapse_primitives::journal::{self, INDEX, Journal, JournalError};
@@ -28,33 +29,50 @@ use synapse_primitives::platform::KEPT_PREFIX;
 
 use crate::{log, store};
 
+mod copies;
+pub use copies::collect_copies;
+
 /// What is to go.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
-    /// Only runs that wrote nothing since then.
+    /// Only runs that wrote nothing, and copies that none used, since then.
     pub before: SystemTime,
-    /// Also runs of which something is not as it was written, or whose folders are away.
+    /// Also runs of which something is not as it was written, or whose folders are away,
+    /// and copies that hold what stands nowhere else.
     pub broken: bool,
     /// Only say what would go.
     pub look: bool,
 }
 
-/// An old run, and what came of it.
+/// Something old, and what came of it.
 #[derive(Debug)]
 pub struct Item {
+    /// What it is.
+    pub what: What,
     /// Its name.
-    pub run: String,
+    pub name: String,
     /// Bytes of its files, in its directory and in its folders.
     pub bytes: u64,
     /// Why it stays; it goes if nothing is said.
     pub stays: Option<Stays>,
 }
 
-/// Why an old run stays.
+/// What is old.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A run.
+    Run,
+    /// A copy of a folder, if it says of which, that lines were run in.
+    Copy(Option<PathBuf>),
+}
+
+/// Why something old stays.
 #[derive(Debug)]
 pub enum Stays {
-    /// It goes on, or is being undone.
+    /// It goes on, or is being undone; a run has it.
     Live,
+    /// It may have what stands nowhere else.
+    Holds(Holds),
     /// Its log is not as it was written.
     Log(Broken),
     /// Its journal is of another version, or not as it was written.
@@ -86,7 +104,7 @@ pub fn collect(runs: &Path, order: Order, mut tell: impl FnMut(&Item)) -> io::Re
         let cut_off = name.strip_prefix(GOING);
         let run = cut_off.unwrap_or(&name);
         if is_run(run) && dir.symlink_metadata(&name)?.is_dir() {
-            let mut item = Item { run: run.to_owned(), bytes: 0, stays: None };
+            let mut item = Item { what: What::Run, name: run.to_owned(), bytes: 0, stays: None };
             match Old::find(&dir, &name, order) {
                 Ok(None) => continue,
                 Ok(Some(old)) => {
@@ -274,10 +292,12 @@ mod tests {
     fn items(runs: &Path, order: Order) -> Vec<Item> {
         let mut items = Vec::new();
         collect(runs, order, |item| {
-            items.push(Item { run: item.run.clone(), bytes: item.bytes, stays: None });
+            let (what, name) = (item.what.clone(), item.name.clone());
+            items.push(Item { what, name, bytes: item.bytes, stays: None });
             if let Some(stays) = &item.stays {
                 items.last_mut().unwrap().stays = Some(match stays {
                     Stays::Live => Stays::Live,
+                    Stays::Holds(holds) => Stays::Holds(*holds),
                     Stays::Log(broken) => Stays::Log(*broken),
                     Stays::Journal => Stays::Journal,
                     Stays::Away(folder) => Stays::Away(folder.clone()),
@@ -395,7 +415,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let run = run(root.path());
         fs::rename(run, root.path().join(format!("{GOING}{RUN}"))).unwrap();
-        assert_eq!(items(root.path(), order())[0].run, RUN);
+        assert_eq!(items(root.path(), order())[0].name, RUN);
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 0);
     }
 }

@@ -1,55 +1,48 @@
 //! The copy of a folder that a line is run in
 //!
-//! A copy stands in Synapse's own state, under a name that stays, so that what is built
-//! from it need not be built again. Before each line it is made what the folder is; what
-//! the last line left in it is known by marks that no program can set.
+//! Before each line a copy is made what the folder is; what the last line left in it is
+//! known by marks that no program can set.
 //!
 //! # Invariants
 //! - A copy holds what the call may read, and of a repository its history alone.
 //! - What differs from what was put there, is put there anew or is a change.
 //!
 //! # Not here
-//! Bringing changes back (`back`).
+//! Where it stands (`place`); bringing changes back (`back`).
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use sha2::{Digest as _, Sha256};
 use synapse_abi::code::Fault;
-use synapse_primitives::hex;
 use synapse_primitives::platform::{Entry, Kind};
 use synapse_primitives::tree::{PART, Tree};
 
 use super::inside::{Inside, Mark};
+use super::place::{Place, clear, unremoved};
 use super::{Unfit, git};
 
 /// Entries of a folder that is copied, and its levels.
 const ENTRIES: usize = 200_000;
 const LEVELS: usize = 100;
 
-/// What stands in a copy's own folder: what a line may write, and what it was shown.
-const FOLDERS: [&str; 4] = [TREE, "cache", "home", "spare"];
-const TREE: &str = "tree";
+/// Beside what lines may write: every file that was ever put here since it was empty.
 const SEEN: &str = "seen";
-/// Stands there while a line runs.
-const BUSY: &str = "busy";
 
 /// A copy, held by this run alone.
 #[derive(Debug)]
 pub(super) struct Copy {
-    path: PathBuf,
+    pub(super) place: Place,
     tree: Inside,
-    /// Every file that was ever put here since it was empty, for what is kept of it.
+    /// For what is kept of it.
     seen: BTreeSet<String>,
     known: BTreeMap<String, Known>,
-    busy: bool,
-    _lock: File,
 }
 
 /// What was put into a copy under a path.
@@ -85,45 +78,10 @@ pub(super) struct Different {
 impl Copy {
     /// The copy that a connector has of a folder of the host.
     pub(super) fn open(base: &Path, server: &str, host: &str) -> Result<Self, String> {
-        let name = hex(&Sha256::digest(host));
-        let path = base.join(format!("{server}-{}", name.get(..16).unwrap_or(&name)));
-        let failed = |why: &io::Error| {
-            format!("the copy of the folder cannot be made at {}: {why}", path.display())
-        };
-        let made = |path: &Path| fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made(&path).map_err(|why| failed(&why))?;
-        let locked = || {
-            let lock = File::create(path.join("lock")).map_err(|why| failed(&why))?;
-            lock.try_lock().map_err(|_| {
-                "another run works in a copy of this folder; wait until it has ended".to_owned()
-            })?;
-            Ok::<_, String>(lock)
-        };
-        let mut lock = locked()?;
-        if path.join(BUSY).exists() {
-            // What was begun there may still write there, and is let have it.
-            let lost = base.join(format!(
-                "lost-{}-{}",
-                std::process::id(),
-                fs::metadata(&path).map_or(0, |it| it.ino())
-            ));
-            fs::rename(&path, &lost).map_err(|why| failed(&why))?;
-            let _ = fs::remove_dir_all(&lost);
-            made(&path).map_err(|why| failed(&why))?;
-            lock = locked()?;
-        }
-        let folders = FOLDERS.map(|folder| path.join(folder));
-        folders.iter().try_for_each(|folder| made(folder)).map_err(|why| failed(&why))?;
-        let tree = Inside::open(&path.join(TREE)).map_err(|why| failed(&why))?;
-        let seen = fs::read(path.join(SEEN)).map(|text| serde_json::from_slice(&text));
-        let mut copy = Self {
-            path,
-            tree,
-            seen: BTreeSet::new(),
-            known: BTreeMap::new(),
-            busy: false,
-            _lock: lock,
-        };
+        let place = Place::open(base, server, host)?;
+        let tree = Inside::open(&place.tree()).map_err(|why| failed(&place.tree(), &why))?;
+        let seen = fs::read(place.own(SEEN)).map(|text| serde_json::from_slice(&text));
+        let mut copy = Self { place, tree, seen: BTreeSet::new(), known: BTreeMap::new() };
         match seen {
             Ok(Ok(seen)) => copy.seen = seen,
             Ok(Err(_)) | Err(_) => copy.empty()?,
@@ -131,65 +89,16 @@ impl Copy {
         Ok(copy)
     }
 
-    /// Where the line is run.
-    pub(super) fn folder(&self) -> PathBuf {
-        self.path.join(TREE)
-    }
-
-    /// What is kept from call to call, and from run to run.
-    pub(super) fn cache(&self) -> PathBuf {
-        self.path.join("cache")
-    }
-
-    /// The home folder of what runs.
-    pub(super) fn home(&self) -> PathBuf {
-        self.path.join("home")
-    }
-
-    /// What is emptied before each line.
-    pub(super) fn spare(&self) -> PathBuf {
-        self.path.join("spare")
-    }
-
-    /// Bytes of all that stands there.
-    pub(super) fn size(&self) -> u64 {
-        let sizes = FOLDERS
-            .iter()
-            .map(|folder| Inside::open(&self.path.join(folder)).map_or(0, |inside| inside.size()));
-        sizes.fold(0, u64::saturating_add)
-    }
-
     /// Takes everything away that lines left.
     pub(super) fn empty(&mut self) -> Result<(), String> {
         self.known.clear();
-        FOLDERS.iter().try_for_each(|folder| clear(&self.path.join(folder)))?;
+        self.place.empty()?;
         self.seen.clear();
         self.keep_seen()
     }
 
-    /// A line is about to run in the copy: until [`Self::end`] something of it may write there.
-    pub(super) fn begin(&mut self) -> Result<(), String> {
-        let path = self.path.join(BUSY);
-        fs::write(&path, []).map_err(|why| failed(&path, &why))?;
-        self.busy = true;
-        Ok(())
-    }
-
-    /// Nothing of it runs any more.
-    pub(super) fn end(&mut self) -> Result<(), String> {
-        let path = self.path.join(BUSY);
-        fs::remove_file(&path).map_err(|why| failed(&path, &why))?;
-        self.busy = false;
-        Ok(())
-    }
-
-    /// Whether a line was begun in it and not ended: then nobody uses it any more.
-    pub(super) const fn is_lost(&self) -> bool {
-        self.busy
-    }
-
     fn keep_seen(&self) -> Result<(), String> {
-        let path = self.path.join(SEEN);
+        let path = self.place.own(SEEN);
         let text = serde_json::to_vec(&self.seen).map_err(|why| why.to_string())?;
         fs::write(&path, text).map_err(|why| failed(&path, &why))
     }
@@ -218,7 +127,7 @@ impl Copy {
         for path in self.seen.iter().filter(|path| !wanted.contains_key(*path)) {
             narrower |= tree.detail(&format!("{root}/{path}")).await == Err(Fault::Subtree);
         }
-        if narrower || clear(&self.spare()).and_then(|()| self.restore()).is_err() {
+        if narrower || clear(&self.place.spare()).and_then(|()| self.restore()).is_err() {
             self.empty()?;
         }
         let files = wanted.iter().filter(|(_, entry)| entry.kind != Kind::Directory);
@@ -259,7 +168,8 @@ impl Copy {
         for path in &different.nameless {
             self.remove(path)?;
         }
-        different.named.iter().try_for_each(|differs| self.forget(&differs.path))
+        different.named.iter().try_for_each(|differs| self.forget(&differs.path))?;
+        self.place.settle()
     }
 
     /// Takes away what stands at a path, whatever it is.
@@ -270,7 +180,7 @@ impl Copy {
     }
 
     fn remove(&self, path: &Path) -> Result<(), String> {
-        self.tree.remove(path).map_err(|why| unremoved(&self.folder().join(path), &why))
+        self.tree.remove(path).map_err(|why| unremoved(&self.place.tree().join(path), &why))
     }
 
     async fn put(
@@ -440,16 +350,6 @@ fn failed(path: &Path, why: &io::Error) -> String {
     format!("the folder cannot be copied: {}: {why}; is the disk full?", path.display())
 }
 
-/// Takes away all that is in a folder.
-fn clear(folder: &Path) -> Result<(), String> {
-    let cleared = Inside::open(folder).and_then(|inside| inside.clear());
-    cleared.map_err(|why| unremoved(folder, &why))
-}
-
-fn unremoved(path: &Path, why: &io::Error) -> String {
-    format!("what a line left cannot be removed: {}: {why}; remove it by hand", path.display())
-}
-
 #[cfg(test)]
 mod tests {
     use core::future::ready;
@@ -519,13 +419,13 @@ mod tests {
         let mut copy = open();
         follow(&mut copy, false);
         assert!(copy.has("a") && copy.has("b") && copy.differs().unwrap().named.is_empty());
-        fs::write(copy.cache().join("of b"), "x").unwrap();
+        fs::write(copy.place.cache().join("of b"), "x").unwrap();
         follow(&mut copy, false);
-        assert!(copy.cache().join("of b").exists());
+        assert!(copy.place.cache().join("of b").exists());
         drop(copy);
         let mut copy = open();
         follow(&mut copy, true);
-        assert!(copy.has("a") && !copy.has("b") && !copy.cache().join("of b").exists());
+        assert!(copy.has("a") && !copy.has("b") && !copy.place.cache().join("of b").exists());
     }
 
     #[test]
@@ -533,7 +433,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
         follow(&mut copy, false);
-        let mut here = copy.folder();
+        let mut here = copy.place.tree();
         for _ in 0..300 {
             here.push("d");
             fs::create_dir(&here).unwrap();
@@ -541,23 +441,5 @@ mod tests {
         assert!(copy.differs().is_err());
         follow(&mut copy, false);
         assert!(copy.has("a") && copy.differs().unwrap().named.is_empty());
-    }
-
-    #[test]
-    fn a_copy_that_a_line_was_begun_in_is_used_by_nobody() {
-        let base = tempfile::tempdir().unwrap();
-        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
-        fs::write(copy.cache().join("kept"), "x").unwrap();
-        copy.begin().unwrap();
-        assert!(copy.is_lost());
-        drop(copy);
-        let mut copy = Copy::open(base.path(), "own", "/host").unwrap();
-        assert!(!copy.cache().join("kept").exists() && !copy.is_lost());
-        fs::write(copy.cache().join("kept"), "x").unwrap();
-        copy.begin().unwrap();
-        copy.end().unwrap();
-        drop(copy);
-        let copy = Copy::open(base.path(), "own", "/host").unwrap();
-        assert!(copy.cache().join("kept").exists());
     }
 }

@@ -26,7 +26,7 @@ use tokio::net::unix::pipe;
 use tokio::time::{sleep, timeout};
 
 use super::Runner;
-use super::copy::Copy;
+use super::place::Place;
 use super::stage::{Report, Stage, Watch};
 use crate::confine::{Wall, Walls};
 
@@ -41,7 +41,7 @@ pub(super) struct Order<'a> {
     pub(super) most: usize,
     /// Bytes that its copy and all that is kept beside may have.
     pub(super) disk: u64,
-    pub(super) copy: &'a Copy,
+    pub(super) place: &'a Place,
 }
 
 /// A line that ran.
@@ -133,7 +133,7 @@ pub(super) async fn run(order: Order<'_>, runner: Runner<'_>) -> Result<Ran, Unr
     };
     let ended = match ended {
         // The last file may have been the one too many.
-        Ended::Exit(_) | Ended::Signal(_) if order.copy.size() > order.disk => Ended::Disk,
+        Ended::Exit(_) | Ended::Signal(_) if order.place.size() > order.disk => Ended::Disk,
         ended => ended,
     };
     let truncated = output.is_cut() || errors.is_cut() || ended == Ended::Output;
@@ -147,7 +147,7 @@ async fn look_after(
     until: Instant,
     written: &AtomicU64,
 ) -> Ended {
-    let began_free = free(&order.copy.folder());
+    let began_free = free(&order.place.tree());
     let mut counted = Instant::now();
     loop {
         sleep(GLANCE).await;
@@ -160,11 +160,11 @@ async fn look_after(
         if written.load(Ordering::Relaxed) > FLOOD {
             return Ended::Output;
         }
-        if began_free >= FREE && free(&order.copy.folder()) < FREE {
+        if began_free >= FREE && free(&order.place.tree()) < FREE {
             return Ended::Disk;
         }
         if counted.elapsed() >= COUNT {
-            if order.copy.size() > order.disk {
+            if order.place.size() > order.disk {
                 return Ended::Disk;
             }
             counted = Instant::now();
@@ -229,7 +229,7 @@ impl Running {
             .args(order.line)
             .env_clear()
             .envs(order.variables.iter().map(|(name, value)| (name, value)))
-            .current_dir(order.copy.folder())
+            .current_dir(order.place.tree())
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
