@@ -368,7 +368,9 @@ impl Platform for Disk {
             (Place::Inside(mount, rest), _) => {
                 self.put((self.writable(mount)?, path, rest), content, mode, &journal)
             }
-            (Place::Root(_) | Place::Above, Mode::Create) => Err(Fault::Exists),
+            (Place::Root(_) | Place::Above, Mode::Create | Mode::CreateProgram) => {
+                Err(Fault::Exists)
+            }
             (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => Err(Fault::NotAFile),
         }
     }

@@ -237,7 +237,9 @@ impl Memory {
     ) -> Result<Written, Fault> {
         let (mount, rest) = match (self.table.place(path)?, mode) {
             (Place::Inside(mount, rest), _) => (mount, rest),
-            (Place::Root(_) | Place::Above, Mode::Create) => return Err(Fault::Exists),
+            (Place::Root(_) | Place::Above, Mode::Create | Mode::CreateProgram) => {
+                return Err(Fault::Exists);
+            }
             (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => {
                 return Err(Fault::NotAFile);
             }
@@ -256,7 +258,7 @@ impl Memory {
                 true
             }
             (Some(node), _) if node.reserved => return Err(Fault::Reserved),
-            (Some(_), Mode::Create) => return Err(Fault::Exists),
+            (Some(_), Mode::Create | Mode::CreateProgram) => return Err(Fault::Exists),
             (Some(Node { body: Body::Directory(_), .. }), _) => return Err(Fault::NotAFile),
             (Some(Node { body: Body::File(old), .. }), Mode::Append) => {
                 journal.meets(|| file(old))?;
@@ -287,7 +289,7 @@ impl Memory {
         let how = match (created, mode) {
             (true, _) => How::Create,
             (false, Mode::Append) => How::Keep,
-            (false, Mode::Create | Mode::Replace) => How::Replace,
+            (false, Mode::Create | Mode::CreateProgram | Mode::Replace) => How::Replace,
         };
         let before = state.wrote(path, (before, after), how, &journal.stamp);
         Ok(Written { created, displaced: kept, length, before })

@@ -271,6 +271,8 @@ pub type Admits<'a> = dyn Fn(&str, &str) -> Option<Names> + Sync + 'a;
 pub enum Mode {
     /// The name must be free.
     Create,
+    /// The same, and its owner may run the file, where files have such a bit.
+    CreateProgram,
     /// What stands there goes to the journal; a free name is made.
     Replace,
     /// What stands there stays, the content follows it; a free name is made.

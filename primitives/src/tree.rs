@@ -79,6 +79,8 @@ pub struct Change<'a> {
 pub enum Becomes<'a> {
     /// It is made, with these bytes.
     Made(&'a [u8]),
+    /// The same, and its owner may run it.
+    MadeProgram(&'a [u8]),
     /// It has these bytes instead.
     Replaced(&'a [u8]),
     /// It is taken away; a directory only if nothing at all is in it.
@@ -209,7 +211,7 @@ impl<'a, 's, P: Platform> Work<'a, 's, P> {
     async fn make(&self, change: Change<'_>) -> Result<(), Unmade> {
         let path = NormalPath::parse(change.path.into()).map_err(|_| Unmade::OutOfScope)?;
         let rights = match change.becomes {
-            Becomes::Made(_) | Becomes::Replaced(_) => Rights::WRITE,
+            Becomes::Made(_) | Becomes::MadeProgram(_) | Becomes::Replaced(_) => Rights::WRITE,
             Becomes::Removed => Rights::DELETE,
         };
         if is_protected(&path) && !change.is_history() {
@@ -219,13 +221,10 @@ impl<'a, 's, P: Platform> Work<'a, 's, P> {
             return Err(Unmade::OutOfScope);
         }
         let (journal, content) = (self.journal(change.carries), change.becomes);
-        let displaced = match content {
-            Becomes::Made(bytes) => {
-                self.platform.write(change.path, bytes, Mode::Create, journal).await
-            }
-            Becomes::Replaced(bytes) => {
-                self.platform.write(change.path, bytes, Mode::Replace, journal).await
-            }
+        let (bytes, mode) = match content {
+            Becomes::Made(bytes) => (bytes, Mode::Create),
+            Becomes::MadeProgram(bytes) => (bytes, Mode::CreateProgram),
+            Becomes::Replaced(bytes) => (bytes, Mode::Replace),
             Becomes::Removed => {
                 // What is in a directory the call may not even see.
                 let covered = |path: &str| path == change.path;
@@ -234,7 +233,8 @@ impl<'a, 's, P: Platform> Work<'a, 's, P> {
                 return Ok(());
             }
         };
-        self.spend(displaced.map_err(Unmade::Fault)?.displaced);
+        let written = self.platform.write(change.path, bytes, mode, journal).await;
+        self.spend(written.map_err(Unmade::Fault)?.displaced);
         Ok(())
     }
 

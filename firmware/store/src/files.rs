@@ -138,7 +138,9 @@ impl Shelf {
     pub fn write(&self, path: &str, content: &[u8], mode: Mode, by: By) -> Result<Written, Fault> {
         let (mount, rest) = match (self.place(path)?, mode) {
             (Place::Inside(mount, rest), _) => (mount, rest),
-            (Place::Root(_) | Place::Above, Mode::Create) => return Err(Fault::Exists),
+            (Place::Root(_) | Place::Above, Mode::Create | Mode::CreateProgram) => {
+                return Err(Fault::Exists);
+            }
             (Place::Root(_) | Place::Above, Mode::Replace | Mode::Append) => {
                 return Err(Fault::NotAFile);
             }
@@ -154,7 +156,7 @@ impl Shelf {
             None => Rest::SYSTEM,
         };
         let (change, cost) = match (standing, mode) {
-            (Some(_), Mode::Create) => return Err(Fault::Exists),
+            (Some(_), Mode::Create | Mode::CreateProgram) => return Err(Fault::Exists),
             (Some(Node { kind: Kind::Directory, .. }), _) => return Err(Fault::NotAFile),
             (None, _) => {
                 by.journal.meets(Standing::absent)?;

@@ -74,7 +74,7 @@ impl Disk {
                 journal.meets(Standing::absent)?;
                 self.take_name(&parent, content, mode, &change)?
             }
-            (Some(found), Mode::Create) => return Err(found.in_the_way()),
+            (Some(found), Mode::Create | Mode::CreateProgram) => return Err(found.in_the_way()),
             (Some(_), Mode::Replace) => {
                 let taken = self.file(parent.dir.as_fd(), parent.name, OFlags::RDWR)?;
                 self.displace(&parent, content, taken, Operation::Replace, &change)?
@@ -192,7 +192,8 @@ impl Disk {
         change: &Change<'_>,
     ) -> Result<Written, Fault> {
         let dir = parent.dir.as_fd();
-        let mut new = Fresh::named(dir, unique(PART_PREFIX), Bits::from_raw_mode(0o666))?;
+        let bits = Bits::from_raw_mode(if mode == Mode::CreateProgram { 0o766 } else { 0o666 });
+        let mut new = Fresh::named(dir, unique(PART_PREFIX), bits)?;
         put_all(&new.file, content, 0)?;
         sync(new.file.as_fd())?;
         let written = stat(new.file.as_fd())?;

@@ -16,7 +16,7 @@ use crate::terminal::Session;
 use crate::{command, err, out, synapse};
 
 /// A folder with a project, approved lines and an agent.
-struct World(tempfile::TempDir);
+pub(crate) struct World(tempfile::TempDir);
 
 const GRANT: &str = r#"version = 1
 primitives = ["fs_list", "fs_read", "fs_edit", "fs_write", "fs_delete", "value_read", "tool_use",
@@ -28,18 +28,18 @@ rights = ["list", "read", "write", "delete"]
 "#;
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir_all(root.path().join("data/p/src")).unwrap();
         fs::create_dir_all(root.path().join("agent")).unwrap();
         Self(root)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn put(&self, name: &str, text: &str) {
+    pub(crate) fn put(&self, name: &str, text: &str) {
         let path = self.path("data/p").join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -55,7 +55,7 @@ impl World {
         self.approve(template);
     }
 
-    fn approve(&self, connector: &str) -> String {
+    pub(crate) fn approve(&self, connector: &str) -> String {
         let mut session = Session::start_on(self.0.path(), 300, &["tools", "approve", connector]);
         session.expect("yes and Enter approves it");
         session.type_in("yes\n");
@@ -75,7 +75,7 @@ impl World {
     }
 
     /// Runs an agent that says these sentences, with every verb of these connectors.
-    fn run(&self, tools: &[&str], sentences: &[&str]) -> Output {
+    pub(crate) fn run(&self, tools: &[&str], sentences: &[&str]) -> Output {
         fs::write(self.path("agent/agent.wasm"), guest(sentences)).unwrap();
         let entry = |tool: &&str| format!("[[tools]]\ntool = \"{tool}\"\n");
         let entries: String = tools.iter().map(entry).collect();
@@ -94,22 +94,22 @@ impl World {
     }
 
     /// What was held in the last run, by its number.
-    fn held(&self, number: usize) -> String {
+    pub(crate) fn held(&self, number: usize) -> String {
         let runs = fs::read_dir(self.path("state/synapse/runs")).unwrap();
         let last = runs.map(|run| run.unwrap().path()).max().unwrap();
         String::from_utf8(fs::read(last.join(format!("values/{number}"))).unwrap()).unwrap()
     }
 
-    fn records(&self) -> String {
+    pub(crate) fn records(&self) -> String {
         out(&synapse(&self.path("state"), &["audit", "show", "latest"]))
     }
 
-    fn undo(&self) {
+    pub(crate) fn undo(&self) {
         let undone = synapse(&self.path("state"), &["undo", "latest", "--yes"]);
         assert!(undone.status.success(), "{}{}", out(&undone), err(&undone));
     }
 
-    fn tree(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let mut found = BTreeMap::new();
         tree(&self.path("data"), &mut found);
         found
@@ -142,14 +142,14 @@ fn tree(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-fn call(tool: &str, arguments: &str) -> String {
+pub(crate) fn call(tool: &str, arguments: &str) -> String {
     let comma = if arguments.is_empty() { "" } else { "," };
     format!(
         r#"{{"name":"tool_use","arguments":{{"tool":"{tool}","arguments":{{"tree":"/data/p"{comma}{arguments}}}}},"hold":true}}"#
     )
 }
 
-fn edit(path: &str, old: &str, new: &str) -> String {
+pub(crate) fn edit(path: &str, old: &str, new: &str) -> String {
     format!(
         r#"{{"name":"fs_edit","arguments":{{"path":"/data/p/{path}","old":"{old}","new":"{new}"}}}}"#
     )
@@ -161,7 +161,7 @@ fn read(path: &str) -> String {
     )
 }
 
-fn release(value: usize) -> String {
+pub(crate) fn release(value: usize) -> String {
     format!(
         r#"{{"name":"value_read","arguments":{{"value":{{"$held":{value}}},"offset":0,"length":65536}}}}"#
     )
@@ -266,6 +266,7 @@ elif what == "protected":
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         put(path)
     put("plain")
+    os.chmod("plain", 0o6777)
 elif what == "links":
     os.symlink("/etc/passwd", "link")
     os.symlink("/etc", "folder")
@@ -394,11 +395,24 @@ fn hostile_programs_leave_nothing_that_runs_and_nothing_outside_of_their_folder(
         assert_eq!(made, bytes.as_bytes(), "{name}");
     }
     assert!(after == before, "something else changed");
+    let bits = |name: &str| {
+        let found = fs::metadata(world.path("data/p").join(name)).unwrap();
+        found.permissions().mode() & 0o7111
+    };
+    assert_eq!((bits("plain"), bits("late")), (0o100, 0), "its owner's, and no other's");
     let late = world.path("data/p/late");
     let label = synapse(&world.path("state"), &["label", "show", late.to_str().unwrap(), "--json"]);
     assert!(out(&label).contains("ingested") && out(&label).contains("files"), "{}", out(&label));
     world.undo();
     assert!(world.tree() == before, "the undo left something");
+
+    let gc = || out(&synapse(&world.path("state"), &["gc"]));
+    let copies = || fs::read_dir(world.path("state/synapse/copies")).unwrap().count();
+    assert!(gc().starts_with("0 runs removed") && copies() > 0, "its folder is there");
+    fs::remove_dir_all(world.path("data")).unwrap();
+    let (told, of) = (gc(), format!(" of {} removed, ", world.path("data/p").display()));
+    assert!(told.contains(&of) && told.contains("0 runs and 1 copy removed"), "{told}");
+    assert_eq!(copies(), 0);
 }
 
 #[test]

@@ -10,6 +10,7 @@
 
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -123,7 +124,7 @@ pub(super) async fn bring(
     for plan in plans {
         let inner = plan.path.strip_prefix(root).unwrap_or_default().trim_start_matches('/');
         let bytes = match plan.what {
-            What::Removed => Ok(Vec::new()),
+            What::Removed => Ok((Vec::new(), false)),
             What::Made | What::Replaced => content(copy, inner),
         };
         let becomes = match (&bytes, plan.what) {
@@ -132,8 +133,10 @@ pub(super) async fn bring(
                 continue;
             }
             (Ok(_), What::Removed) => Becomes::Removed,
-            (Ok(bytes), What::Made) => Becomes::Made(bytes),
-            (Ok(bytes), What::Replaced) => Becomes::Replaced(bytes),
+            (Ok((bytes, false)), What::Made) => Becomes::Made(bytes),
+            (Ok((bytes, true)), What::Made) => Becomes::MadeProgram(bytes),
+            // What may be done with it stays as it was.
+            (Ok((bytes, _)), What::Replaced) => Becomes::Replaced(bytes),
         };
         let change = Change { root, path: &plan.path, becomes, carries: told, reach };
         match tree.change(change).await {
@@ -175,7 +178,7 @@ async fn plan(
         _ => return Err("a file where a directory was, or the other way round".to_owned()),
     };
     if let (What::Made | What::Replaced, Some(known)) = (what, before)
-        && Sha256::digest(content(copy, &differs.path)?)[..] == known.digest
+        && Sha256::digest(content(copy, &differs.path)?.0)[..] == known.digest
     {
         return Ok(None);
     }
@@ -193,15 +196,18 @@ async fn plan(
     Ok(Some(Plan { path: path.to_owned(), displaced, what }))
 }
 
-/// What stands in the copy now.
-fn content(copy: &Copy, path: &str) -> Result<Vec<u8>, String> {
+/// What stands in the copy now, and whether its owner may run it.
+fn content(copy: &Copy, path: &str) -> Result<(Vec<u8>, bool), String> {
     let mut bytes = Vec::new();
-    let read = copy.file(path).and_then(|file| file.take(WHOLE_BYTES + 1).read_to_end(&mut bytes));
+    let read = copy.file(path).and_then(|file| {
+        let is_program = file.metadata()?.permissions().mode() & 0o100 != 0;
+        file.take(WHOLE_BYTES + 1).read_to_end(&mut bytes).map(|_| is_program)
+    });
     match read {
         Ok(_) if bytes.len() as u64 > WHOLE_BYTES => {
             Err(format!("it has more than {} MiB", WHOLE_BYTES >> 20))
         }
-        Ok(_) => Ok(bytes),
+        Ok(is_program) => Ok((bytes, is_program)),
         Err(why) => Err(format!("it cannot be read: {why}")),
     }
 }
