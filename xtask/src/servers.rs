@@ -1,4 +1,4 @@
-//! Well-known MCP servers, as they are published, and the tests with them
+//! Well-known MCP servers and test runners, as they are published, and the tests with them
 //!
 //! They are installed into the build cache, each in one version, and nowhere else.
 //!
@@ -25,11 +25,14 @@ const PYTHON: [&str; 4] = [
     "mcp==2.3.0",
 ];
 
+/// From there too, into a virtual environment of its own, as people have it.
+const PYTEST: &str = "pytest==9.2.0";
+
 /// What runs Python, and where its parts are.
 const INTERPRETER: &str =
     "import os, sys; print(os.path.realpath(sys.executable)); print(sys.base_prefix)";
 
-/// Installs the servers, if they are not there in these versions.
+/// Installs them, if they are not there in these versions.
 ///
 /// # Errors
 /// What is missing, or why they could not be fetched.
@@ -42,7 +45,7 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
         }
     }
     let folder = cache::target_dir()?.join("servers");
-    let wanted = [&NPM[..], &PYTHON].concat().join("\n");
+    let wanted = [&NPM[..], &PYTHON, &[PYTEST]].concat().join("\n");
     let marker = folder.join("installed");
     if fs::read_to_string(&marker).is_ok_and(|known| known == wanted) {
         return Ok(folder);
@@ -57,9 +60,17 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
     let mut npm = Command::new("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
     done(npm.arg(folder.join("npm")).args(NPM))?;
-    let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target"]);
+    let python = |arguments: &[&str]| {
+        let mut python = Command::new("python3");
+        python.arg("-m").args(arguments);
+        python
+    };
+    let mut pip = python(&["pip", "install", "--quiet", "--disable-pip-version-check", "--target"]);
     done(pip.arg(folder.join("python")).args(PYTHON))?;
+    let environment = folder.join("pytest");
+    done(python(&["venv", "--without-pip"]).arg(&environment))?;
+    let mut pip = python(&["pip", "--disable-pip-version-check", "--python"]);
+    done(pip.arg(environment.join("bin/python3")).args(["install", "--quiet", PYTEST]))?;
     let interpreter = output(Command::new("python3").args(["-c", INTERPRETER]))?;
     for (name, text) in [("interpreter", &interpreter), ("installed", &wanted)] {
         let path = folder.join(name);
@@ -70,7 +81,8 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
 
 /// Runs the tests that need them.
 pub(crate) fn test(folder: &Path) -> Result<(), Failure> {
-    let mut tests =
-        cargo("test --locked --profile ci --package synapse --test it -- --ignored servers::")?;
+    let mut tests = cargo(
+        "test --locked --profile ci --package synapse --test it -- --ignored servers:: templates::",
+    )?;
     done(tests.env("SYNAPSE_SERVERS", folder))
 }

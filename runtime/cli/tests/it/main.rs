@@ -31,6 +31,7 @@ mod secret;
 mod servers;
 mod sessions;
 mod state;
+mod templates;
 mod terminal;
 mod tidy;
 mod tools;

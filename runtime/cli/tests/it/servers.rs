@@ -29,8 +29,8 @@ impl World {
     fn new() -> Self {
         let servers = std::env::var_os("SYNAPSE_SERVERS");
         assert!(servers.is_some(), "SYNAPSE_SERVERS names no folder; use `cargo xtask servers`");
-        // A name with a dot in it reads as a host's, which no warrant lets out.
-        let root = tempfile::Builder::new().prefix("servers").tempdir().unwrap();
+        // A name that reads as a host's, which a warrant lets out where it was typed so.
+        let root = tempfile::Builder::new().prefix(".servers").tempdir().unwrap();
         fs::create_dir(root.path().join("files")).unwrap();
         Self { root, servers: servers.unwrap().into() }
     }
