@@ -1,6 +1,7 @@
 //! The cost table: every row of Synapse, and its peers on the same input.
 //!
-//! `cargo bench --package synapse-bench`, with `-- --json` for programs.
+//! `cargo bench --package synapse-bench`, with `-- --json` for programs, and with words of
+//! their titles for some of the groups alone.
 
 use core::hint::black_box;
 use std::io;
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 
 use pest::Parser as _;
 use synapse_bench::door::each;
-use synapse_bench::{Row, groups, run};
+use synapse_bench::{Group, Row, groups, run};
 
 #[path = "table/tool.rs"]
 mod tool;
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
     if let Some(door) = groups.first_mut() {
         door.rows.extend(peers());
     }
+    let words: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+    let is_wanted = |group: &Group| words.iter().any(|word| group.title.contains(&**word));
+    groups.retain(|group| words.is_empty() || is_wanted(group));
     match run(&mut groups, &mut io::stdout().lock(), as_json) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {

@@ -197,12 +197,13 @@ fn object(title: &str, figure: &Figure) -> Value {
     })
 }
 
-/// The shortest sample: long enough that reading the clock is nothing.
-const SAMPLE: Duration = Duration::from_millis(2);
+/// The shortest sample: long enough that reading the clock is nothing, and shorter than
+/// what other programs get of a core at a time, which would else fall on the same row.
+const SAMPLE: Duration = Duration::from_micros(200);
 /// The most that one sample does, whatever it takes.
 const MOST: u32 = 1 << 24;
 /// Samples of each row.
-const ROUNDS: usize = 101;
+const ROUNDS: usize = 1001;
 const LEGEND: &str =
     "Medians, half of the samples in parentheses; x: times the first row, measured in turns.";
 

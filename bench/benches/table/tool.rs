@@ -1,6 +1,8 @@
 //! A tool call, through the door and by the bare library
 //!
 //! This program starts itself again to be the server of either, behind the same walls.
+//! All of it shares one core: where two threads and two processes come to lie on several
+//! makes more of a difference than what they do, and another one in each run.
 //!
 //! # Not here
 //! A server that does something: the less it does, the more the door shows.
@@ -10,6 +12,8 @@ use std::io::{self, BufRead as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
 use rmcp::model::CallToolRequestParams;
 use rmcp::service::serve_client;
 use rmcp::transport::async_rw::AsyncRwTransport;
@@ -53,7 +57,9 @@ pub(crate) fn became(mut arguments: impl Iterator<Item = String>) -> bool {
 pub(crate) fn group() -> Result<Group, Failure> {
     let unmade = |why: io::Error| format!("no server could be started: {why}");
     let program = std::env::current_exe().map_err(unmade)?;
-    let (first, second) = (executor().map_err(unmade)?, executor().map_err(unmade)?);
+    // What is started from here on stays there.
+    let _core = Core::enter()?;
+    let executor = Arc::new(executor().map_err(unmade)?);
 
     let text = MANIFEST.replace("PROGRAM", &program.to_string_lossy());
     let manifest = Manifest::check(&text).map_err(|all| format!("the rows' manifest: {all:?}"))?;
@@ -66,7 +72,7 @@ pub(crate) fn group() -> Result<Group, Failure> {
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("a server has no pipes".to_owned());
     };
-    let bare = first.block_on(async {
+    let bare = executor.block_on(async {
         let read = pipe::Receiver::from_owned_fd(OwnedFd::from(output)).map_err(unmade)?;
         let write = pipe::Sender::from_owned_fd(OwnedFd::from(input)).map_err(unmade)?;
         let service = serve_client((), AsyncRwTransport::new_client(read, write)).await;
@@ -74,7 +80,7 @@ pub(crate) fn group() -> Result<Group, Failure> {
     })?;
 
     let told = tempfile::tempdir().map_err(unmade)?;
-    let board = second.block_on(async {
+    let board = executor.block_on(async {
         let began = Server::start(&manifest.start, &launcher()).await;
         let listed = began.map_err(|why| why.to_string())?.list().await;
         let list = listed.map_err(|why| why.to_string())?.digest();
@@ -90,6 +96,7 @@ pub(crate) fn group() -> Result<Group, Failure> {
         patience: PATIENCE,
     });
     let disk = Disk::new(Vec::new(), &[], None, screen).map_err(|why| why.to_string())?;
+    let driver = Arc::clone(&executor);
     let mut task = task(disk.with_connectors(Box::new(board)), GRANT)?;
     Ok(Group {
         title: "Tools: a call of an MCP server",
@@ -97,10 +104,11 @@ pub(crate) fn group() -> Result<Group, Failure> {
             Row::new("peer: rmcp, the bare library", move |times| {
                 // It ends when this is dropped and its input with it.
                 let _ = &child;
+                let _core = Core::enter()?;
                 (0..times).try_for_each(|_| {
                     let mut call = CallToolRequestParams::new("echo");
                     call.arguments = json!({ "text": TEXT }).as_object().cloned();
-                    let result = first.block_on(bare.call_tool(call));
+                    let result = driver.block_on(bare.call_tool(call));
                     let result = result.map_err(|why| format!("the server answered {why}"))?;
                     let said = result.content.first().and_then(|it| it.as_text());
                     whole(said.map_or(&[], |text| text.text.as_bytes()))
@@ -109,14 +117,42 @@ pub(crate) fn group() -> Result<Group, Failure> {
             Row::new("through the door", move |times| {
                 // What the server was told stands there as long as its rows are.
                 let _ = &told;
+                let _core = Core::enter()?;
                 (0..times).try_for_each(|_| {
-                    let reply = second.block_on(task.submit(SENTENCE));
+                    let reply = executor.block_on(task.submit(SENTENCE));
                     let reply = reply.map_err(|code| format!("the door answered {code}"))?;
                     whole(reply.lower().get(HEADER..).unwrap_or_default())
                 })
             }),
         ],
     })
+}
+
+/// This thread is on one core, until this is dropped.
+struct Core(CpuSet);
+
+/// The calling thread.
+const SELF: Pid = Pid::from_raw(0);
+
+impl Core {
+    fn enter() -> Result<Self, Failure> {
+        let entered = || {
+            let all = sched_getaffinity(SELF)?;
+            let last = (0..CpuSet::count()).rev().find(|core| all.is_set(*core) == Ok(true));
+            let mut one = CpuSet::new();
+            one.set(last.unwrap_or_default())?;
+            sched_setaffinity(SELF, &one)?;
+            Ok::<_, nix::Error>(Self(all))
+        };
+        entered().map_err(|why| format!("one core cannot be kept to: {why}"))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        // What was allowed before is allowed again.
+        let _ = sched_setaffinity(SELF, &self.0);
+    }
 }
 
 fn whole(said: &[u8]) -> Result<(), Failure> {

@@ -132,6 +132,8 @@ on_both! {
         assert!(written.created);
         assert_eq!((written.displaced, written.length), (0, 3));
         assert_eq!(platform.put("/data/x/y/z", b"two", Mode::Create), Err(Fault::Exists));
+        assert_eq!(platform.put("/data/x/y/z", b"two", Mode::CreateProgram), Err(Fault::Exists));
+        assert!(platform.put("/data/x/run", b"two", Mode::CreateProgram).unwrap().created);
         assert_eq!(platform.put("/data/x/y", b"two", Mode::Create), Err(Fault::Exists));
         assert_eq!(platform.put("/data", b"two", Mode::Create), Err(Fault::Exists));
         assert_eq!(platform.put("/", b"two", Mode::Create), Err(Fault::Exists));
