@@ -245,7 +245,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     }
     let says = case.entry().map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
     let call = case.call;
-    let says: Vec<&str> = says.chain(call.primitive.says().iter().copied()).collect();
+    let says: Vec<&str> = says.chain(call.primitive.row().says.iter().copied()).collect();
     let mut search = Search { case, uses, says: &says, found: None };
     let named = call.arguments().filter(|(row, _)| row.role == Role::Target);
     for ((row, value), target) in named.zip(&case.targets.0) {
