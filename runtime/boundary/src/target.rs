@@ -10,14 +10,14 @@
 //! # Not here
 //! Whether a target is in scope (`gates`).
 
-use alloc::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned};
 
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 use synapse_abi::registry::{Primitive, Role, Type};
 
 use crate::gates::Facts;
-use crate::parse::well_formed;
+use crate::parse::defect;
 use crate::path::NormalPath;
 use crate::scope::Method;
 use crate::sentence::{Argument, Call};
@@ -94,33 +94,25 @@ impl<'s> Targets<'s> {
 }
 
 fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Target<'s>, Refusal> {
-    if let (Argument::Text(text), Type::Path) = (value, ty)
-        && let Some(path) = NormalPath::plain(text.raw())
-    {
-        return Ok(Target::Path(path));
-    }
-    let text = match (value, ty) {
-        (Argument::Text(text), _) => text.decode(),
-        (Argument::Held(number), _) => {
+    let text = match value {
+        Argument::Text(text) => text.decode(),
+        Argument::Held(number) => {
             let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
             // One byte over the limit is enough to see that it is over.
             let bytes = held.bytes.get(..=limits::TEXT).unwrap_or(held.bytes);
-            let text = str::from_utf8(bytes).map_err(|_| Refusal::BadName)?;
-            Cow::Owned(text.into())
+            str::from_utf8(bytes).map_err(|_| Refusal::BadName)?.to_owned().into()
         }
-        (Argument::Uint(port), _) => return Ok(Target::Port(port)),
+        Argument::Uint(port) => return Ok(Target::Port(port)),
         _ => return Err(Refusal::Malformed),
     };
-    if ty == Type::Path {
-        return NormalPath::parse(text).map(Target::Path);
+    match ty {
+        Type::Path => NormalPath::parse(text).map(Target::Path),
+        // A literal one was refused by gate 1.
+        _ if defect(ty, &text).is_some() => Err(Refusal::NoPlace),
+        Type::Url => Ok(Target::Url(text)),
+        Type::Host => Ok(Target::Host(text)),
+        _ => Ok(Target::Name(text)),
     }
-    // A literal one was refused by gate 1.
-    well_formed(ty, &text).map_err(|_| Refusal::NoPlace)?;
-    Ok(match (ty, text) {
-        (Type::Url, url) => Target::Url(url),
-        (Type::Host, host) => Target::Host(host),
-        (_, name) => Target::Name(name),
-    })
 }
 
 /// How a primitive that names a URL uses the network.

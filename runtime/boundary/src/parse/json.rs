@@ -14,7 +14,7 @@
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 
-use super::{Parser, require};
+use super::{Parser, Read, require};
 use crate::sentence::{Argument, Text};
 use crate::words::{below, is};
 
@@ -33,7 +33,7 @@ pub(super) enum References {
 
 impl<'s> Parser<'s> {
     /// A Json or Literal argument.
-    pub(super) fn json(&mut self, references: References) -> Result<Argument<'s>, Refusal> {
+    pub(super) fn json(&mut self, references: References) -> Read<Argument<'s>> {
         let start = self.rest;
         self.object(limits::JSON_DEPTH, references)?;
         let json = self.since(start);
@@ -42,72 +42,70 @@ impl<'s> Parser<'s> {
     }
 
     /// An object, itself one of `levels`.
-    fn object(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
+    fn object(&mut self, levels: usize, references: References) -> Read {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
         let member = |parser: &mut Self| {
             // One `$` at the beginning of a key is the language's own.
             let key = parser.string()?.raw();
             require(!key.starts_with('$') || key.starts_with("$$"))?;
-            parser.eat(":")?;
-            parser.value(inner, references)
+            parser.eat(":")?.value(inner, references)
         };
         self.series("{", "}", member).map(drop)
     }
 
     /// A value with room for `levels` of nesting.
-    fn value(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
+    fn value(&mut self, levels: usize, references: References) -> Read {
         match self.rest.as_bytes() {
-            [b'{', b'"', b'$', after, ..] if *after != b'$' => match references {
-                References::None => Err(Refusal::Malformed),
-                References::Parsed if *after == b's' => self.selector().map(drop),
-                References::Held | References::Parsed => self.reference().map(drop),
-                References::Selectors => self.selector().map(drop),
-            },
+            [b'{', b'"', b'$', after, ..] if *after != b'$' => self.reference(references).map(drop),
             [b'{', ..] => self.object(levels, references),
             [b'[', ..] => {
                 let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
                 self.series("[", "]", |parser| parser.value(inner, references)).map(drop)
             }
-            [b'n', ..] => self.eat("null"),
+            [b'n', ..] => self.eat("null").map(drop),
             _ => self.scalar(),
         }
     }
 
+    /// What stands for a value.
+    pub(super) fn reference(&mut self, references: References) -> Read<Argument<'s>> {
+        match references {
+            References::None => Err(Refusal::Malformed),
+            References::Parsed if self.rest.starts_with("{\"$h") => self.held().map(Argument::Held),
+            References::Held => self.held().map(Argument::Held),
+            References::Selectors | References::Parsed => self.selector().map(Argument::Selector),
+        }
+    }
+
     /// A string, a truth value or a number.
-    fn scalar(&mut self) -> Result<(), Refusal> {
+    fn scalar(&mut self) -> Read {
         match self.rest.as_bytes() {
             [b'"', ..] => self.string().map(drop),
-            [b't', ..] => self.eat("true"),
-            [b'f', ..] => self.eat("false"),
+            [b't', ..] => self.eat("true").map(drop),
+            [b'f', ..] => self.eat("false").map(drop),
             _ => self.number(),
         }
     }
 
     /// The unique result over a held value.
-    pub(super) fn selector(&mut self) -> Result<&'s str, Refusal> {
+    pub(super) fn selector(&mut self) -> Read<&'s str> {
         let start = self.rest;
-        self.eat("{\"$select\":")?;
-        self.uint()?;
+        self.eat("{\"$select\":")?.uint()?;
         self.named();
         if self.take(",\"where\":") {
             self.list(limits::SELECTOR_CONDITIONS, |parser| {
-                parser.eat("[")?;
-                parser.string()?;
-                parser.eat(",")?;
-                parser.choice(&["eq", "prefix"])?;
-                parser.eat(",")?;
-                parser.scalar()?;
-                parser.eat("]")
+                parser.eat("[")?.string()?;
+                parser.eat(",")?.choice(&["eq", "prefix"])?;
+                parser.eat(",")?.scalar()?;
+                parser.eat("]").map(drop)
             })?;
         }
         if self.take(",\"order\":[") {
             self.choice(&["max", "min"])?;
-            self.eat(",")?;
-            self.string()?;
+            self.eat(",")?.string()?;
             self.eat("]")?;
         }
-        self.eat(",\"take\":")?;
-        self.string()?;
+        self.eat(",\"take\":")?.string()?;
         self.eat("}")?;
         let selector = self.since(start);
         self.at_most(limits::SELECTOR, selector.len());
@@ -115,42 +113,50 @@ impl<'s> Parser<'s> {
     }
 
     /// A string between quotes.
-    pub(super) fn string(&mut self) -> Result<Text<'s>, Refusal> {
-        self.eat("\"")?;
-        let start = self.rest;
+    pub(crate) fn string(&mut self) -> Read<Text<'s>> {
+        let start = self.eat("\"")?.rest;
+        let mut is_plain = true;
         loop {
             self.rest = after_plain(self.rest);
             let escape = match self.rest.as_bytes() {
                 [b'"', ..] => break,
                 [b'\\', b'"' | b'\\' | b'n' | b'r' | b't', ..] => 2,
-                [b'\\', b'u', b'0', b'0', high, low, ..] if is_control(*high, *low) => 6,
+                // The one spelling of every other control.
+                [b'\\', b'u', b'0', b'0', b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f', ..] => 6,
+                [b'\\', b'u', b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f', ..] => 6,
+                [b'\\', b'u', b'0', b'0', b'7', b'f', ..] => 6,
                 _ => return Err(Refusal::Malformed),
             };
             self.rest = self.rest.get(escape..).ok_or(Refusal::Malformed)?;
+            is_plain = false;
         }
-        let text = self.since(start);
-        self.eat("\"")?;
-        Ok(Text(text))
+        let raw = self.since(start);
+        self.eat("\"").map(|_| Text { raw, is_plain })
     }
 
     /// 0, or 1 to 15 digits without a leading zero.
-    pub(super) fn uint(&mut self) -> Result<u64, Refusal> {
-        let digits = self.run(|byte| byte.is_ascii_digit())?;
-        require(
-            digits.len() <= limits::UINT_DIGITS && (digits == "0" || !digits.starts_with('0')),
-        )?;
+    pub(super) fn uint(&mut self) -> Read<u64> {
+        let digits = self.digits()?;
+        require(digits == "0" || !digits.starts_with('0'))?;
         digits.parse().map_err(|_| Refusal::Malformed)
     }
 
     /// A decimal number; minus zero is not one.
-    fn number(&mut self) -> Result<(), Refusal> {
+    fn number(&mut self) -> Read {
         let negative = self.take("-");
         let whole = self.uint()?;
         if !self.take(".") {
             return require(!negative || whole != 0);
         }
-        let digits = self.run(|byte| byte.is_ascii_digit())?;
-        require(digits.len() <= limits::UINT_DIGITS && !digits.ends_with('0'))
+        require(!self.digits()?.ends_with('0'))
+    }
+
+    /// As many digits as a Uint may have.
+    fn digits(&mut self) -> Read<&'s str> {
+        let start = self.rest;
+        self.rest = start.trim_start_matches(|char: char| char.is_ascii_digit());
+        let digits = self.since(start);
+        require((1..=limits::UINT_DIGITS).contains(&digits.len())).map(|()| digits)
     }
 }
 
@@ -165,9 +171,10 @@ pub(crate) fn is_json(text: &str) -> bool {
 pub(crate) fn members(object: &str) -> impl Iterator<Item = (Text<'_>, &str)> {
     let mut parser = Parser::new(object.strip_prefix('{').unwrap_or_default());
     core::iter::from_fn(move || {
-        let key = parser.string().ok()?.raw();
+        let key = parser.string().ok()?;
         parser.take(":");
-        Some((Text(key.strip_prefix('$').unwrap_or(key)), parser.element()?))
+        let raw = key.raw.strip_prefix('$').unwrap_or(key.raw);
+        Some((Text { raw, ..key }, parser.element()?))
     })
 }
 
@@ -217,12 +224,4 @@ pub(crate) fn after_plain(text: &str) -> &str {
     }
     let is_plain = |byte: &&u8| !matches!(byte, 0..b' ' | b'"' | b'\\' | 0x7f);
     text.get(plain.saturating_add(rest.iter().take_while(is_plain).count())..).unwrap_or_default()
-}
-
-/// Whether `\u00` and these digits are the one spelling of a control.
-const fn is_control(high: u8, low: u8) -> bool {
-    matches!(
-        (high, low),
-        (b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f') | (b'1', b'0'..=b'9' | b'a'..=b'f') | (b'7', b'f')
-    )
 }

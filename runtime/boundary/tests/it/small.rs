@@ -540,7 +540,7 @@ impl Facts for World {
             label: Label::new(integrity, Secrecy::NONE, Origin::NONE),
             bytes: kept.map_or("", |kept| kept.text).as_bytes(),
             digest: [0; 32],
-            fault: kept.is_none().then_some(Fault::NotFound),
+            fault: kept.is_none().then_some(Fault::NotFound.number()),
             reply_of: None,
         })
     }

@@ -364,7 +364,7 @@ impl Facts for World {
             label: value.stamp.label(),
             bytes: &value.bytes,
             digest: [0; 32],
-            fault: value.fault,
+            fault: value.fault.map(Fault::number),
             reply_of: None,
         })
     }
