@@ -670,7 +670,8 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
 /// The bytes of a held value, or the fault that it holds.
 pub(crate) fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
     let held = facts.held(number).ok_or(Fault::NoMatch)?;
-    held.fault.map_or(Ok(held.bytes), Err)
+    let fault = |number| Fault::from_number(number).unwrap_or(Fault::Io);
+    held.fault.map_or(Ok(held.bytes), |number| Err(fault(number)))
 }
 
 fn as_u64(number: usize) -> u64 {
