@@ -193,15 +193,13 @@ macro_rules! registry {
                 key: concat!("\"", stringify!($argument), "\":"),
                 ty: Type::$ty $(($($of)+))?,
                 role: Role::$role,
-                needs: registry!(@rights $($right)?),
+                needs: Rights::NONE $(.and(Rights::$right))?,
             }),*],
             harm: Harm::$harm,
             egress: Egress::$egress,
             says: &[$($says),*],
         },)*];
     };
-    (@rights) => { Rights::NONE };
-    (@rights $right:ident) => { Rights::$right };
 }
 
 // Time-outs are in milliseconds.

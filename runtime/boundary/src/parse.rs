@@ -22,7 +22,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 
 use crate::sentence::{Argument, Call, Content, Piece, Sentence, Text};
 use crate::url::{Host, Url};
-use json::References;
+use json::Reference;
 pub(crate) use json::{elements, is_json, members, strings, values};
 
 /// Parses one sentence.
@@ -85,7 +85,7 @@ impl<'s> Parser<'s> {
         let raw = self.rest;
         let is_call = self.take("{\"name\":");
         require(is_call || self.take("{\"warrant\":"))?;
-        let references = if is_call { References::Held } else { References::Selectors };
+        let reference: Reference<'s> = if is_call { Self::held } else { Self::selector };
         let primitive = self.primitive()?;
         require(is_call || primitive.takes_warrant())?;
         let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
@@ -105,7 +105,7 @@ impl<'s> Parser<'s> {
             }
             self.eat(row.key)?;
             let start = read(self.rest);
-            *argument = self.argument(row, references)?;
+            *argument = self.argument(row, reference)?;
             *range = (start, read(self.rest));
         }
         self.eat("}")?;
@@ -129,11 +129,15 @@ impl<'s> Parser<'s> {
         primitive.ok_or(Refusal::NoSuchPrimitive)
     }
 
-    /// One argument, in which these may stand for a value.
-    fn argument(&mut self, row: &registry::Argument, references: References) -> Read<Argument<'s>> {
+    /// One argument, in which this may stand for a value.
+    fn argument(
+        &mut self,
+        row: &registry::Argument,
+        reference: Reference<'s>,
+    ) -> Read<Argument<'s>> {
         match row.ty {
             Type::Text | Type::Path | Type::Url | Type::Host if self.rest.starts_with('{') => {
-                self.reference(references)
+                reference(self)
             }
             Type::Text | Type::Path | Type::Url | Type::Host => {
                 self.string().map(|text| self.literal(row.ty, text))
@@ -144,14 +148,14 @@ impl<'s> Parser<'s> {
             }
             Type::Uint => self.uint().map(Argument::Uint),
             Type::Choice(words) => self.choice(words).map(Argument::Choice),
-            Type::Handle(Kind::Value) => self.held().map(Argument::Held),
+            Type::Handle(Kind::Value) => self.held(),
             Type::Handle(Kind::Agent | Kind::Channel | Kind::Listener | Kind::Any) => {
                 self.uint().map(Argument::Handle)
             }
             Type::Name => self.name(row),
-            Type::Json => self.json(references),
-            Type::Literal => self.json(References::None),
-            Type::Selector => self.selector().map(Argument::Selector),
+            Type::Json => self.json(reference),
+            Type::Literal => self.json(|_| Err(Refusal::Malformed)),
+            Type::Selector => self.selector(),
             Type::Content => self.content().map(Argument::Content),
             Type::Prompt => self.prompt().map(Argument::Json),
         }
@@ -201,14 +205,19 @@ impl<'s> Parser<'s> {
     /// A literal string or a held value.
     pub(crate) fn piece(&mut self) -> Read<Piece<'s>> {
         if self.rest.starts_with('{') {
-            self.held().map(Piece::Held)
+            self.number().map(Piece::Held)
         } else {
             self.string().map(Piece::Text)
         }
     }
 
     /// A held value.
-    fn held(&mut self) -> Read<u64> {
+    fn held(&mut self) -> Read<Argument<'s>> {
+        self.number().map(Argument::Held)
+    }
+
+    /// The number of a held value.
+    fn number(&mut self) -> Read<u64> {
         let number = self.eat("{\"$held\":")?.uint()?;
         self.named();
         self.eat("}").map(|_| number)

@@ -127,13 +127,10 @@ pub(crate) fn string(json: &str) -> Option<Cow<'_, str>> {
 
 /// What a Json value says that is a string, or a held value that is text.
 pub(crate) fn text<'v>(json: &'v str, facts: &'v impl Facts) -> Option<Cow<'v, str>> {
-    let held = || str::from_utf8(facts.held(reference(json)?)?.bytes).ok().map(Cow::Borrowed);
-    string(json).or_else(held)
-}
-
-/// The number of the held value that a Json value is.
-fn reference(value: &str) -> Option<u64> {
-    value.strip_prefix("{\"$held\":")?.strip_suffix('}')?.parse().ok()
+    match Parser::new(json).piece().ok()? {
+        Piece::Text(text) => Some(text.decode()),
+        Piece::Held(number) => str::from_utf8(facts.held(number)?.bytes).ok().map(Cow::Borrowed),
+    }
 }
 
 /// A literal string, as it stands between its quotes.

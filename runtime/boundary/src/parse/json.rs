@@ -18,62 +18,42 @@ use super::{Parser, Read, require};
 use crate::sentence::{Argument, Text};
 use crate::words::{below, is};
 
-/// What may stand as a value inside a Json.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum References {
-    /// Literals only.
-    None,
-    /// Held values.
-    Held,
-    /// Selectors.
-    Selectors,
-    /// Either, of what was parsed.
-    Parsed,
-}
+/// Reads what begins with `{"$`, where that may stand for a value.
+pub(super) type Reference<'s> = fn(&mut Parser<'s>) -> Read<Argument<'s>>;
 
 impl<'s> Parser<'s> {
     /// A Json or Literal argument.
-    pub(super) fn json(&mut self, references: References) -> Read<Argument<'s>> {
+    pub(super) fn json(&mut self, reference: Reference<'s>) -> Read<Argument<'s>> {
         let start = self.rest;
-        self.object(limits::JSON_DEPTH, references)?;
+        self.object(limits::JSON_DEPTH, reference)?;
         let json = self.since(start);
         self.at_most(limits::JSON, json.len());
         Ok(Argument::Json(json))
     }
 
     /// An object, itself one of `levels`.
-    fn object(&mut self, levels: usize, references: References) -> Read {
+    fn object(&mut self, levels: usize, reference: Reference<'s>) -> Read {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
         let member = |parser: &mut Self| {
             // One `$` at the beginning of a key is the language's own.
             let key = parser.string()?.raw();
             require(!key.starts_with('$') || key.starts_with("$$"))?;
-            parser.eat(":")?.value(inner, references)
+            parser.eat(":")?.value(inner, reference)
         };
         self.series("{", "}", member).map(drop)
     }
 
     /// A value with room for `levels` of nesting.
-    fn value(&mut self, levels: usize, references: References) -> Read {
+    fn value(&mut self, levels: usize, reference: Reference<'s>) -> Read {
         match self.rest.as_bytes() {
-            [b'{', b'"', b'$', after, ..] if *after != b'$' => self.reference(references).map(drop),
-            [b'{', ..] => self.object(levels, references),
+            [b'{', b'"', b'$', after, ..] if *after != b'$' => reference(self).map(drop),
+            [b'{', ..] => self.object(levels, reference),
             [b'[', ..] => {
                 let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
-                self.series("[", "]", |parser| parser.value(inner, references)).map(drop)
+                self.series("[", "]", |parser| parser.value(inner, reference)).map(drop)
             }
             [b'n', ..] => self.eat("null").map(drop),
             _ => self.scalar(),
-        }
-    }
-
-    /// What stands for a value.
-    pub(super) fn reference(&mut self, references: References) -> Read<Argument<'s>> {
-        match references {
-            References::None => Err(Refusal::Malformed),
-            References::Parsed if self.rest.starts_with("{\"$h") => self.held().map(Argument::Held),
-            References::Held => self.held().map(Argument::Held),
-            References::Selectors | References::Parsed => self.selector().map(Argument::Selector),
         }
     }
 
@@ -83,12 +63,12 @@ impl<'s> Parser<'s> {
             [b'"', ..] => self.string().map(drop),
             [b't', ..] => self.eat("true").map(drop),
             [b'f', ..] => self.eat("false").map(drop),
-            _ => self.number(),
+            _ => self.decimal(),
         }
     }
 
     /// The unique result over a held value.
-    pub(super) fn selector(&mut self) -> Read<&'s str> {
+    pub(super) fn selector(&mut self) -> Read<Argument<'s>> {
         let start = self.rest;
         self.eat("{\"$select\":")?.uint()?;
         self.named();
@@ -109,7 +89,7 @@ impl<'s> Parser<'s> {
         self.eat("}")?;
         let selector = self.since(start);
         self.at_most(limits::SELECTOR, selector.len());
-        Ok(selector)
+        Ok(Argument::Selector(selector))
     }
 
     /// A string between quotes.
@@ -142,7 +122,7 @@ impl<'s> Parser<'s> {
     }
 
     /// A decimal number; minus zero is not one.
-    fn number(&mut self) -> Read {
+    fn decimal(&mut self) -> Read {
         let negative = self.take("-");
         let whole = self.uint()?;
         if !self.take(".") {
@@ -163,7 +143,7 @@ impl<'s> Parser<'s> {
 /// Whether a text is JSON as the door spells it, and names nothing held.
 pub(crate) fn is_json(text: &str) -> bool {
     let mut parser = Parser::new(text);
-    parser.value(limits::JSON_DEPTH, References::None).is_ok() && parser.rest.is_empty()
+    parser.value(limits::JSON_DEPTH, |_| Err(Refusal::Malformed)).is_ok() && parser.rest.is_empty()
 }
 
 /// The members of an object that was parsed: keys as they are meant, values as
@@ -193,10 +173,15 @@ impl<'s> Parser<'s> {
     /// One value and the comma after it.
     fn element(&mut self) -> Option<&'s str> {
         let start = self.rest;
-        self.value(limits::JSON_DEPTH, References::Parsed).ok()?;
+        self.value(limits::JSON_DEPTH, Self::either).ok()?;
         let value = self.since(start);
         self.take(",");
         Some(value)
+    }
+
+    /// A held value or a selector: which of them may stand here was asked before.
+    fn either(&mut self) -> Read<Argument<'s>> {
+        if self.rest.starts_with("{\"$h") { self.held() } else { self.selector() }
     }
 }
 
