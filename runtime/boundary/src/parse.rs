@@ -23,7 +23,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 use crate::sentence::{Argument, Call, Content, Piece, Sentence, Text};
 use crate::url::{Host, Url};
 use json::Reference;
-pub(crate) use json::{elements, is_json, members, strings, values};
+pub(crate) use json::{after_plain, elements, is_json, members, strings, values};
 
 /// Parses one sentence.
 ///
@@ -91,7 +91,8 @@ impl<'s> Parser<'s> {
         let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
         let mut ranges = [(0, 0); registry::MAX_ARGUMENTS];
         self.eat(",\"arguments\":{")?;
-        let read = |rest: &str| raw.len().saturating_sub(rest.len());
+        let read =
+            |rest: &str| u32::try_from(raw.len().saturating_sub(rest.len())).unwrap_or(u32::MAX);
         let places = arguments.iter_mut().zip(&mut ranges);
         // A verb's targets are known to its manifest only, so they stand in its Json.
         let verb = matches!(primitive, Primitive::ToolUse | Primitive::ToolCommit);

@@ -36,9 +36,12 @@ impl<'s> NormalPath<'s> {
     /// reports.
     #[inline]
     pub fn parse(path: Cow<'s, str>) -> Result<Self, Refusal> {
-        if is_plain(path.as_bytes()) {
-            return Ok(Self(path));
-        }
+        if is_plain(path.as_bytes()) { Ok(Self(path)) } else { Self::reduce(&path) }
+    }
+
+    /// Apart from what has nothing to be reduced, so that the latter stays small.
+    #[cold]
+    fn reduce(path: &str) -> Result<Self, Refusal> {
         let rest = path.strip_prefix('/').ok_or(Refusal::NotAbsolute)?;
         if path.len() > PATH {
             return Err(Refusal::TooDeep);
@@ -55,6 +58,11 @@ impl<'s> NormalPath<'s> {
             }
         }
         Ok(Self(Cow::Owned(format!("/{}", names.join("/")))))
+    }
+
+    /// One that is normal at a glance; there is no escape in it, either.
+    pub(crate) fn plain(path: &'s str) -> Option<Self> {
+        is_plain(path.as_bytes()).then_some(Self(Cow::Borrowed(path)))
     }
 
     /// Its one spelling.

@@ -17,7 +17,7 @@ use core::ops::Range;
 use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
 
 use crate::gates::Facts;
-use crate::parse::Parser;
+use crate::parse::{Parser, after_plain};
 
 /// One sentence of the grammar.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Call<'s> {
     pub(crate) primitive: Primitive,
     pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
     /// Where each argument stands.
-    pub(crate) ranges: [(usize, usize); MAX_ARGUMENTS],
+    pub(crate) ranges: [(u32, u32); MAX_ARGUMENTS],
     /// How many held values the sentence names.
     pub(crate) held: u8,
     pub(crate) hold: bool,
@@ -105,7 +105,7 @@ impl<'s> Call<'s> {
     /// Where in the sentence that JSON value stands; empty past the end.
     pub fn range(&self, place: usize) -> Range<usize> {
         let (start, end) = self.ranges.get(place).copied().unwrap_or_default();
-        start..end
+        usize::try_from(start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX)
     }
 }
 
@@ -135,25 +135,21 @@ pub(crate) fn text<'v>(json: &'v str, facts: &'v impl Facts) -> Option<Cow<'v, s
 
 /// A literal string, as it stands between its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Text<'s> {
-    pub(crate) raw: &'s str,
-    /// Whether it has no escape.
-    pub(crate) is_plain: bool,
-}
+pub struct Text<'s>(pub(crate) &'s str);
 
 impl<'s> Text<'s> {
     /// The string with its escapes.
     pub fn raw(self) -> &'s str {
-        self.raw
+        self.0
     }
 
     /// The string that is meant. Allocates only where there is an escape.
     #[inline]
     pub fn decode(self) -> Cow<'s, str> {
-        if self.is_plain {
-            return Cow::Borrowed(self.raw);
+        if after_plain(self.0).is_empty() {
+            return Cow::Borrowed(self.0);
         }
-        let mut chars = self.raw.chars();
+        let mut chars = self.0.chars();
         let mut next = || match chars.next()? {
             '\\' => match chars.next()? {
                 'n' => Some('\n'),

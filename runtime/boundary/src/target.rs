@@ -94,6 +94,11 @@ impl<'s> Targets<'s> {
 }
 
 fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Target<'s>, Refusal> {
+    if let (Argument::Text(text), Type::Path) = (value, ty)
+        && let Some(path) = NormalPath::plain(text.raw())
+    {
+        return Ok(Target::Path(path));
+    }
     let text = match value {
         Argument::Text(text) => text.decode(),
         Argument::Held(number) => {

@@ -95,7 +95,6 @@ impl<'s> Parser<'s> {
     /// A string between quotes.
     pub(crate) fn string(&mut self) -> Read<Text<'s>> {
         let start = self.eat("\"")?.rest;
-        let mut is_plain = true;
         loop {
             self.rest = after_plain(self.rest);
             let escape = match self.rest.as_bytes() {
@@ -108,10 +107,9 @@ impl<'s> Parser<'s> {
                 _ => return Err(Refusal::Malformed),
             };
             self.rest = self.rest.get(escape..).ok_or(Refusal::Malformed)?;
-            is_plain = false;
         }
-        let raw = self.since(start);
-        self.eat("\"").map(|_| Text { raw, is_plain })
+        let text = Text(self.since(start));
+        self.eat("\"").map(|_| text)
     }
 
     /// 0, or 1 to 15 digits without a leading zero.
@@ -151,10 +149,9 @@ pub(crate) fn is_json(text: &str) -> bool {
 pub(crate) fn members(object: &str) -> impl Iterator<Item = (Text<'_>, &str)> {
     let mut parser = Parser::new(object.strip_prefix('{').unwrap_or_default());
     core::iter::from_fn(move || {
-        let key = parser.string().ok()?;
+        let key = parser.string().ok()?.raw();
         parser.take(":");
-        let raw = key.raw.strip_prefix('$').unwrap_or(key.raw);
-        Some((Text { raw, ..key }, parser.element()?))
+        Some((Text(key.strip_prefix('$').unwrap_or(key)), parser.element()?))
     })
 }
 
