@@ -43,10 +43,10 @@ pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
 
 /// What is wrong with a text beside the grammar, by its type.
 pub(crate) fn defect(ty: Type, text: &str) -> Option<Refusal> {
-    let (limit, is_canonical) = match ty {
-        Type::Url => (limits::URL, Url::parse(text).is_ok()),
-        Type::Host => (limits::HOST, Host::parse(text).is_ok()),
-        Type::Path => (limits::PATH, true),
+    let (limit, is_canonical) = match (ty, text) {
+        (Type::Url, url) => (limits::URL, Url::parse(url).is_ok()),
+        (Type::Host, host) => (limits::HOST, Host::parse(host).is_ok()),
+        (Type::Path, _) => (limits::PATH, true),
         _ => (limits::TEXT, true),
     };
     let too_long = (text.len() > limit).then_some(Refusal::TooLong);

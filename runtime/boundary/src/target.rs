@@ -99,24 +99,24 @@ fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Targe
     {
         return Ok(Target::Path(path));
     }
-    let text = match value {
-        Argument::Text(text) => text.decode(),
-        Argument::Held(number) => {
+    let text = match (value, ty) {
+        (Argument::Text(text), _) => text.decode(),
+        (Argument::Held(number), _) => {
             let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
             // One byte over the limit is enough to see that it is over.
             let bytes = held.bytes.get(..=limits::TEXT).unwrap_or(held.bytes);
             str::from_utf8(bytes).map_err(|_| Refusal::BadName)?.to_owned().into()
         }
-        Argument::Uint(port) => return Ok(Target::Port(port)),
+        (Argument::Uint(port), _) => return Ok(Target::Port(port)),
         _ => return Err(Refusal::Malformed),
     };
-    match ty {
-        Type::Path => NormalPath::parse(text).map(Target::Path),
+    match (ty, text) {
+        (Type::Path, path) => NormalPath::parse(path).map(Target::Path),
         // A literal one was refused by gate 1.
-        _ if defect(ty, &text).is_some() => Err(Refusal::NoPlace),
-        Type::Url => Ok(Target::Url(text)),
-        Type::Host => Ok(Target::Host(text)),
-        _ => Ok(Target::Name(text)),
+        (_, text) if defect(ty, &text).is_some() => Err(Refusal::NoPlace),
+        (Type::Url, url) => Ok(Target::Url(url)),
+        (Type::Host, host) => Ok(Target::Host(host)),
+        (_, name) => Ok(Target::Name(name)),
     }
 }
 

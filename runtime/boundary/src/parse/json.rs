@@ -101,9 +101,9 @@ impl<'s> Parser<'s> {
                 [b'"', ..] => break,
                 [b'\\', b'"' | b'\\' | b'n' | b'r' | b't', ..] => 2,
                 // The one spelling of every other control.
-                [b'\\', b'u', b'0', b'0', b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f', ..] => 6,
-                [b'\\', b'u', b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f', ..] => 6,
-                [b'\\', b'u', b'0', b'0', b'7', b'f', ..] => 6,
+                [b'\\', b'u', b'0', b'0', b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f', ..]
+                | [b'\\', b'u', b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f', ..]
+                | [b'\\', b'u', b'0', b'0', b'7', b'f', ..] => 6,
                 _ => return Err(Refusal::Malformed),
             };
             self.rest = self.rest.get(escape..).ok_or(Refusal::Malformed)?;
