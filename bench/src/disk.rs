@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use synapse_abi::reply::HEADER;
 use synapse_host::console::{Console, PATIENCE};
 use synapse_host::render::{Stream, Terminal};
 use synapse_kernel::engine::Door as _;
 use synapse_primitives::disk::{Disk, Mount};
 use synapse_primitives::mounts::Access;
+use synapse_reply::frame::HEADER;
 
 use crate::task::{now, task};
 use crate::{Failure, Group, Row};

@@ -10,8 +10,6 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use synapse_abi::limits;
-use synapse_abi::reply::HEADER;
 use synapse_boundary::url::Url;
 use synapse_host::console::{Console, PATIENCE};
 use synapse_host::net::Client;
@@ -19,6 +17,8 @@ use synapse_host::render::{Stream, Terminal};
 use synapse_kernel::engine::Door as _;
 use synapse_primitives::disk::Disk;
 use synapse_primitives::platform::{Fetch, Net as _};
+use synapse_reply::frame::HEADER;
+use synapse_reply::limits;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::task::task;

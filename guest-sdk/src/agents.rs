@@ -15,9 +15,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use serde::Deserialize;
 use serde_json::Value;
-use synapse_abi::code::Fault;
 use synapse_abi::registry::Primitive;
-use synapse_abi::reply::Form;
+use synapse_reply::Fault;
+use synapse_reply::frame::Form;
 
 /// A child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -206,7 +206,7 @@ mod tests {
     use core::cell::RefCell;
     use serde_json::json;
     use synapse_abi::code::Refusal;
-    use synapse_abi::reply::{Mark, header};
+    use synapse_reply::frame::{Mark, header};
 
     /// Answers in this order; what was said comes back.
     fn said<T>(

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use synapse_abi::registry::Primitive;
-use synapse_abi::reply::Form;
+use synapse_reply::frame::Form;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -268,8 +268,9 @@ mod tests {
     use alloc::borrow::ToOwned;
     use alloc::vec;
     use core::fmt::Debug;
-    use synapse_abi::code::{Fault, Refusal};
-    use synapse_abi::reply::{Mark, header};
+    use synapse_abi::code::Refusal;
+    use synapse_reply::Fault;
+    use synapse_reply::frame::{Mark, header};
 
     /// Runs `body` with a door that takes one sentence and gives one answer.
     fn exchange<T: Debug>(

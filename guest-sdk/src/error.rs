@@ -5,7 +5,8 @@
 //! writes them.
 
 use core::fmt;
-use synapse_abi::code::{self, Fault, Refusal};
+use synapse_abi::code::Refusal;
+use synapse_reply::code::{self, Fault};
 
 /// What stands in place of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => {
-                write!(f, "refused with code {}: {}", refusal.number(), refusal.name())
+                write!(f, "refused with code {}: {}", refusal.number(), code::name(*refusal))
             }
             Self::Fault(fault) => write!(f, "fault {}: {}", fault.number(), fault.name()),
             Self::Unknown(number) => write!(f, "failed with code {number}, unknown here"),

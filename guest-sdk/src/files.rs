@@ -10,8 +10,9 @@ use crate::calls::{Entry, Mode, Page, fs_list, fs_read, fs_search, fs_write};
 use crate::{Error, json};
 use alloc::string::String;
 use alloc::vec::Vec;
-use synapse_abi::code::Fault;
-use synapse_abi::limits::{LIST, REPLY, SENTENCE};
+use synapse_abi::limits::SENTENCE;
+use synapse_reply::Fault;
+use synapse_reply::limits::{LIST, REPLY};
 
 /// The most bytes that one read asks for.
 pub const PIECE: u64 = REPLY as u64;
@@ -114,7 +115,7 @@ mod tests {
     use alloc::vec;
     use core::cell::RefCell;
     use serde_json::{Value, json};
-    use synapse_abi::reply::{Form, Mark, header};
+    use synapse_reply::frame::{Form, Mark, header};
 
     fn framed(form: Form, payload: &[u8]) -> Vec<u8> {
         let mut framed = header(form, Mark::Ingested).to_vec();

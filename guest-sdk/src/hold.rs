@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::testing::with_door;
     use alloc::vec::Vec;
-    use synapse_abi::reply::{Form, Mark, header};
+    use synapse_reply::frame::{Form, Mark, header};
 
     #[test]
     fn each_asks_that_its_reply_be_held_and_gives_its_number() {

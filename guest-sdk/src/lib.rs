@@ -31,8 +31,8 @@
 //! Whatever it sends is parsed and decided by the kernel.
 //!
 //! # Not here
-//! The meaning of sentences, replies and codes (`synapse-abi`). Making the
-//! component out of the core module (`synapse build`).
+//! The meaning of sentences, replies and codes (`synapse-abi`, `synapse-reply`).
+//! Making the component out of the core module (`synapse build`).
 #![no_std]
 
 extern crate alloc;
@@ -59,6 +59,7 @@ pub use selector::{Selector, Target};
 pub use sentence::{Argument, Content, Held, Part, Reply, Sentence, Text};
 pub use serde_json;
 pub use synapse_abi as abi;
+pub use synapse_reply as reply;
 pub use turn::{Author, Budget, Grant, Handle, Message, PathGrant, Turn, TurnError};
 
 use alloc::vec::Vec;
@@ -66,7 +67,7 @@ use alloc::vec::Vec;
 /// Submits one sentence to the door and waits for its answer.
 ///
 /// The sentence is the text of one call or one warrant; the reply is framed as
-/// `synapse-abi` says.
+/// `synapse-reply` says.
 ///
 /// # Errors
 /// The number of the kernel's refusal or fault.

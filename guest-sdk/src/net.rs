@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use serde::Deserialize;
 use serde_json::Value;
 use synapse_abi::registry::Primitive;
-use synapse_abi::reply::Form;
+use synapse_reply::frame::Form;
 
 /// What a place answered, of whatever status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,7 +131,7 @@ mod tests {
     use crate::testing::with_door;
     use alloc::vec;
     use synapse_abi::code::Refusal;
-    use synapse_abi::reply::{Mark, header};
+    use synapse_reply::frame::{Mark, header};
 
     fn answering<T>(
         wanted: &'static str,

@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde_json::Value;
 use synapse_abi::registry::Primitive;
-use synapse_abi::reply::{Form, HEADER, Mark, VERSION};
+use synapse_reply::frame::{Form, HEADER, Mark, VERSION};
 
 /// A held value: its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -359,7 +359,7 @@ mod tests {
     use super::*;
     use alloc::borrow::ToOwned;
     use serde_json::json;
-    use synapse_abi::reply::header;
+    use synapse_reply::frame::header;
 
     #[test]
     fn arguments_stand_in_the_order_of_the_registry() {

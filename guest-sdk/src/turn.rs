@@ -14,7 +14,7 @@ use core::fmt;
 use serde::Deserialize;
 use serde_json::Value;
 use synapse_abi::registry::Primitive;
-use synapse_abi::turn::{AGENT, HUMAN, PACKAGE, PARENT, VERSION, WORLD};
+use synapse_reply::turn::{AGENT, HUMAN, PACKAGE, PARENT, VERSION, WORLD};
 
 /// The input of a turn.
 #[derive(Clone, Debug)]

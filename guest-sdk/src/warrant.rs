@@ -23,7 +23,7 @@
 use crate::{Argument, Error, Sentence, Target};
 use alloc::string::String;
 use synapse_abi::registry::Primitive;
-use synapse_abi::reply::Form;
+use synapse_reply::frame::Form;
 
 /// A warrant in the making: for one call, unless it says otherwise.
 #[derive(Clone, Debug)]
@@ -129,7 +129,7 @@ mod tests {
     use crate::{Held, Selector};
     use alloc::vec::Vec;
     use synapse_abi::code::Refusal;
-    use synapse_abi::reply::{Mark, header};
+    use synapse_reply::frame::{Mark, header};
 
     fn minted(answer: Result<Form, u32>) -> Result<(), Error> {
         let door = move |sentence: &[u8]| {

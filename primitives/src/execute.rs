@@ -23,10 +23,8 @@ use core::fmt::Write;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use synapse_abi::code::{Fault, Refusal};
-use synapse_abi::limits;
+use synapse_abi::code::Refusal;
 use synapse_abi::registry::Primitive;
-use synapse_abi::reply::Form;
 use synapse_boundary::scope::{Method, Place};
 use synapse_boundary::select::{Taken, resolve};
 use synapse_boundary::sentence::{Argument, Piece};
@@ -35,6 +33,9 @@ use synapse_boundary::url::Host;
 use synapse_boundary::{
     Authorized, Facts, Integrity, Label, Mark, NormalPath, Origin, Rights, Secrecy, Warrants,
 };
+use synapse_reply::Fault;
+use synapse_reply::frame::Form;
+use synapse_reply::limits;
 
 use crate::fetch::{Reached, fetch, host_of, most};
 use crate::hands::{Carries, Hands, Spawn};
@@ -669,7 +670,8 @@ fn content(call: &Authorized<'_>, index: usize, facts: &impl Facts) -> Result<Ve
 /// The bytes of a held value, or the fault that it holds.
 pub(crate) fn value(facts: &impl Facts, number: u64) -> Result<&[u8], Fault> {
     let held = facts.held(number).ok_or(Fault::NoMatch)?;
-    held.fault.map_or(Ok(held.bytes), Err)
+    let fault = |number| Fault::from_number(number).unwrap_or(Fault::Io);
+    held.fault.map_or(Ok(held.bytes), |number| Err(fault(number)))
 }
 
 fn as_u64(number: usize) -> u64 {

@@ -14,14 +14,14 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use synapse_abi::code::Fault;
-use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::headers::headers;
 use synapse_boundary::secret::blanks;
 use synapse_boundary::sentence::Call;
 use synapse_boundary::url::Host;
 use synapse_boundary::{Authorized, Facts, Secrecy};
+use synapse_reply::Fault;
+use synapse_reply::limits;
 
 use crate::execute::{escape, value};
 use crate::platform::{Fetch, Fetched, Platform};

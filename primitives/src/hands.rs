@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 use core::future::Future;
 use core::net::{IpAddr, SocketAddr};
 
-use synapse_abi::code::Fault;
 use synapse_boundary::Warrants;
 use synapse_boundary::scope::Terms;
+use synapse_reply::Fault;
 
 use crate::labelled::Labelled;
 

@@ -55,4 +55,4 @@ pub use hex::{hex, unhex};
 pub use labelled::Labelled;
 pub use platform::Platform;
 pub use state::Standing;
-pub use synapse_abi::code::Fault;
+pub use synapse_reply::Fault;

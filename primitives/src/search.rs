@@ -20,8 +20,8 @@ use alloc::vec::{self, Vec};
 use core::fmt::Write as _;
 
 use memchr::{memchr_iter, memmem, memrchr};
-use synapse_abi::code::Fault;
-use synapse_abi::limits;
+use synapse_reply::Fault;
+use synapse_reply::limits;
 
 use crate::execute::{escape, join};
 use crate::platform::{Entry, Kind, Platform, WALK_ENTRIES, WALK_LEVELS, WHOLE_BYTES};

@@ -11,9 +11,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_abi::code::Fault;
 use synapse_boundary::target::Target;
 use synapse_boundary::{Authorized, Facts};
+use synapse_reply::Fault;
 
 use crate::execute::{Caller, escape, value};
 use crate::fetch::{Reached, most};

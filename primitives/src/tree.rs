@@ -21,10 +21,10 @@ use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use synapse_abi::code::Fault;
-use synapse_abi::limits;
 use synapse_boundary::protected::is_protected;
 use synapse_boundary::{Authorized, Integrity, NormalPath, Rights};
+use synapse_reply::Fault;
+use synapse_reply::limits;
 
 use crate::execute::{Caller, covering, join, sight};
 use crate::fetch::Reached;

@@ -12,9 +12,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use synapse_abi::code::{self, Refusal};
+use synapse_abi::code::Refusal;
 use synapse_boundary::url::Url;
 use synapse_kernel::grant::Grant;
+use synapse_reply::code;
 
 use crate::public::connectors::Connectors;
 

@@ -14,10 +14,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use synapse_abi::code;
-use synapse_abi::registry::{Ingest, Primitive, REGISTRY};
+use synapse_abi::registry::{Primitive, REGISTRY};
 use synapse_boundary::Label;
 use synapse_kernel::grant::Grant;
+use synapse_reply::code;
+use synapse_reply::frame::ingests;
 
 use crate::case::Page;
 use crate::monitors::findings;
@@ -53,7 +54,7 @@ pub fn census() -> Result<Vec<Line>, String> {
 
 /// A pattern needs a word of its own verb in the human's line: each word of each verb.
 fn phrasing(grant: &Grant) -> Vec<Line> {
-    let words = || REGISTRY.iter().flat_map(|row| row.primitive.says());
+    let words = || REGISTRY.iter().flat_map(|row| row.says);
     let mut lines = Vec::new();
     for row in &REGISTRY {
         let Some(target) = pattern(row.primitive) else { continue };
@@ -65,7 +66,7 @@ fn phrasing(grant: &Grant) -> Vec<Line> {
                 findings(grant, core::slice::from_ref(&line), &warrant, Label::SYSTEM, TODAY);
             let passes = found.gates.iter().take(3).all(|gate| *gate == Some(Ok(())));
             let came = if passes { "leave" } else { "no leave" };
-            let must = if row.primitive.says().contains(word) { "leave" } else { "no leave" };
+            let must = if row.says.contains(word) { "leave" } else { "no leave" };
             lines.push(Line {
                 census: "phrasing",
                 what: format!("{word}: {}", row.name),
@@ -122,7 +123,7 @@ fn origin(stage: &Stage, grant: &Arc<Grant>) -> Result<Vec<Line>, String> {
         lines.push(Line {
             census: "origin",
             what: row.name.to_owned(),
-            must: tainted(row.ingest == Ingest::Yes),
+            must: tainted(ingests(row.primitive)),
             came: tainted(attempts.last().is_some_and(|after| after.is_ingested)),
         });
     }

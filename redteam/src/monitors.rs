@@ -12,8 +12,7 @@
 //! Playing (`play`), what a permission means (`trial`, `dojo`).
 
 use serde_json::{Map, Value};
-use synapse_abi::code;
-use synapse_abi::registry::{Ingest, Role};
+use synapse_abi::registry::Role;
 use synapse_boundary::cite::Names;
 use synapse_boundary::sentence::Argument;
 use synapse_boundary::{
@@ -21,6 +20,8 @@ use synapse_boundary::{
     Warrants, examine, parse,
 };
 use synapse_kernel::grant::Grant;
+use synapse_reply::code;
+use synapse_reply::frame::ingests;
 
 use crate::play::{Attempt, TODAY};
 
@@ -195,9 +196,7 @@ impl Monitor {
                 Self::Scope | Self::Confirm => Said::Permits,
             };
             let uses = parsed.as_ref().ok().and_then(|it| it.uses);
-            let ingests = parsed.is_ok_and(|it| {
-                it.uses.is_none() && it.call.primitive().row().ingest == Ingest::Yes
-            });
+            let ingests = parsed.is_ok_and(|it| it.uses.is_none() && ingests(it.call.primitive()));
             tainted |= is_admitted && ingests;
             match uses.filter(|_| is_admitted) {
                 Some(uses) => leave.push((verb_of(sentence), uses)),

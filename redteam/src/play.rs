@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use synapse_abi::limits::REPLY;
 use synapse_host::engine::{Program, Wasmtime};
 use synapse_kernel::admit::admit;
 use synapse_kernel::crew::{Finding, Package, Packages, Staff};
@@ -26,6 +25,7 @@ use synapse_primitives::mounts::Access;
 use synapse_primitives::platform::{Use, Used};
 use synapse_primitives::rest::Names;
 use synapse_primitives::{Fault, Platform as _};
+use synapse_reply::limits::REPLY;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::case::Page;

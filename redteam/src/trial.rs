@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use synapse_abi::code;
+use synapse_reply::code;
 
 use crate::ambient::{Ambient, Did};
 use crate::case::{Case, Step};

@@ -36,8 +36,8 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> 
     }
 }
 
-/// Of the project's root: two crates, and the licences that they are under.
-const PARTS: [&str; 7] = [
+/// Of the project's root: three crates, and the licences that they are under.
+const PARTS: [&str; 9] = [
     "LICENSE-APACHE", "LICENSE-MIT", "guest-sdk/Cargo.toml", "guest-sdk/src", "guest-sdk/wit",
-    "runtime/abi/Cargo.toml", "runtime/abi/src",
+    "runtime/abi/Cargo.toml", "runtime/abi/src", "runtime/reply/Cargo.toml", "runtime/reply/src",
 ];

@@ -206,7 +206,7 @@ const STEPS: &[(&str, Step)] = &[
 /// What a board without an operating system is made of.
 const CORE: &[&str] = &[
     "synapse-abi", "synapse-automaton", "synapse-boundary", "synapse-interpreter",
-    "synapse-kernel", "synapse-primitives",
+    "synapse-kernel", "synapse-primitives", "synapse-reply",
 ];
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ use rmcp::model::CallToolRequestParams;
 use rmcp::service::serve_client;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::{Value, json};
-use synapse_abi::reply::HEADER;
 use synapse_bench::task::task;
 use synapse_bench::{Failure, Group, Row};
 use synapse_connectors::approval::Approved;
@@ -30,6 +29,7 @@ use synapse_host::render::{Stream, Terminal};
 use synapse_kernel::engine::Door as _;
 use synapse_kernel::manifest::Manifest;
 use synapse_primitives::disk::Disk;
+use synapse_reply::frame::HEADER;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 

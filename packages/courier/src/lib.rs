@@ -22,10 +22,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_guest::abi::code::{Fault, Refusal};
+use synapse_guest::abi::code::Refusal;
 use synapse_guest::abi::registry::Primitive;
 use synapse_guest::calls::{self, Mode};
 use synapse_guest::net::{self, Answer};
+use synapse_guest::reply::Fault;
 use synapse_guest::{Argument, Content, Error, Held, Sentence, Turn, files, warrant};
 
 use crate::digest::{Digest, date};

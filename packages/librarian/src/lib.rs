@@ -114,11 +114,12 @@ fn told(why: Error) -> String {
 
 /// A code in words.
 fn number(number: u32) -> String {
-    use synapse_guest::abi::code::{self, Fault, Refusal};
+    use synapse_guest::abi::code::Refusal;
+    use synapse_guest::reply::code::{self, Fault};
     let short = u16::try_from(number).unwrap_or(0);
     match (code::gate(short), Refusal::from_number(short), Fault::from_number(short)) {
         (Some(gate), Some(refusal), _) => {
-            format!("refused by gate {gate}, {} [{number}]", refusal.name())
+            format!("refused by gate {gate}, {} [{number}]", code::name(refusal))
         }
         (_, _, Some(fault)) => format!("failed, {} [{number}]", fault.name()),
         _ => format!("failed [{number}]"),

@@ -3,7 +3,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use synapse_guest::abi::reply::{Form, Mark, header};
+use synapse_guest::reply::frame::{Form, Mark, header};
 use synapse_guest::serde_json::{self, Value};
 use synapse_guest::testing::with_door;
 

@@ -9,8 +9,9 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use synapse_guest::abi::code::{Fault, Refusal};
+use synapse_guest::abi::code::Refusal;
 use synapse_guest::calls::{self, Entry, EntryKind, Mode};
+use synapse_guest::reply::Fault;
 use synapse_guest::{Error, Selector, files};
 
 use crate::say;

@@ -10,7 +10,8 @@
 use alloc::boxed::Box;
 use alloc::format;
 
-use synapse_guest::abi::limits::{LIST, USES};
+use synapse_guest::abi::limits::USES;
+use synapse_guest::reply::limits::LIST;
 use synapse_guest::{Error, Selector, hold, warrant};
 
 use crate::act;

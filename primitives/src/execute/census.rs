@@ -4,8 +4,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_abi::code::{Fault, Refusal};
-use synapse_abi::registry::{Ingest, Kind, Primitive, REGISTRY, Row};
+use synapse_abi::code::Refusal;
+use synapse_abi::registry::{Kind, Primitive, REGISTRY, Row};
 use synapse_boundary::capability::{End, Table};
 use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
@@ -16,6 +16,8 @@ use synapse_boundary::{
     Authorized, Entry, Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Origin,
     Recorder, Request, Rights, Said, Secrecy, Warrants, commit, decide,
 };
+use synapse_reply::Fault;
+use synapse_reply::frame::ingests;
 
 use super::{Done, label};
 use crate::fetch::Reached;
@@ -222,7 +224,7 @@ fn i5_what_may_bring_in_bytes_of_others_raises_the_mark_and_names_its_record() {
     let refused = each(|row, authorized| {
         let mark = mark(authorized, Ok(Done::NOTHING));
         let rises = mark.integrity == Integrity::Ingested;
-        if row.ingest == Ingest::Yes {
+        if ingests(row.primitive) {
             assert!(rises, "{} brings in bytes of others", row.name);
             ingesting += 1;
         } else if matches!(ends(row.primitive), Ends::Here | Ends::Outside) {
@@ -231,9 +233,9 @@ fn i5_what_may_bring_in_bytes_of_others_raises_the_mark_and_names_its_record() {
         assert!(!rises || names_its_record(mark, row), "{}: {mark:?}", row.name);
     });
     assert_eq!(refused, REFUSED);
-    let rows = REGISTRY.iter().filter(|row| row.ingest == Ingest::Yes);
+    let rows = REGISTRY.iter().filter(|row| ingests(row.primitive));
     let lost = rows.filter(|row| REFUSED.iter().any(|(name, _)| *name == row.name)).count();
-    let all = REGISTRY.iter().filter(|row| row.ingest == Ingest::Yes).count();
+    let all = REGISTRY.iter().filter(|row| ingests(row.primitive)).count();
     assert_eq!(ingesting + lost, all, "each row with the flag is met");
 }
 

@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use synapse_abi::code;
 use synapse_boundary::scope::day;
 use synapse_kernel::grant::Grant;
+use synapse_reply::code;
 
 use crate::monitors::{Judged, Monitor, Rows, Said, Script};
 use crate::order::{From, blocks};

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use synapse_abi::code;
+use synapse_reply::code;
 
 use crate::play::Stage;
 use crate::public::connectors::{Connectors, Does};

@@ -1,192 +1,68 @@
-//! How a request fails: refusals (policy said no) and faults (the world said no).
+//! Refusals: how policy says no.
 //!
-//! A failure crosses the door as one number, never as text: text from a failure
-//! would be one more way for the outside to talk to a model. The hundreds digit
-//! of a refusal is its gate. Numbers are stable; later versions add.
+//! A refusal crosses the door as one number, never as text: text from a failure
+//! would be one more way for the outside to talk to a model. The hundreds digit is
+//! the gate. Numbers are stable; later versions add.
 //!
 //! # Not here
-//! Sentences for people: `synapse why` writes them from the record.
+//! Faults (the world said no) and what codes are called (`synapse-reply`).
 
-macro_rules! codes {
-    ($(#[$outer:meta])* $name:ident {
-        $($(#[$meta:meta])* $variant:ident = $number:literal $text:literal,)*
-    }) => {
-        crate::numbered! {
-            $(#[$outer])*
-            pub enum $name: u16 { $($(#[$meta])* $variant = $number,)* }
-        }
-
-        impl $name {
-            /// A short name, for people and for `--json`.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-    };
-}
-
-codes! {
+crate::numbered! {
     /// Why a gate said no.
-    Refusal {
+    pub enum Refusal: u16 {
         /// Not a sentence of the grammar, or not UTF-8.
-        Malformed = 101 "malformed",
+        Malformed = 101,
         /// A sentence or one of its arguments is over its limit.
-        TooLong = 102 "too long",
+        TooLong = 102,
         /// No primitive has this name.
-        NoSuchPrimitive = 103 "no such primitive",
+        NoSuchPrimitive = 103,
         /// A Url or a Host is not in its one canonical form.
-        NotCanonical = 104 "not canonical",
+        NotCanonical = 104,
         /// The task's table does not grant this primitive.
-        NotGranted = 201 "not granted",
+        NotGranted = 201,
         /// No live handle or held value of this kind has this number.
-        NoSuchHandle = 202 "no such handle",
+        NoSuchHandle = 202,
         /// The task's budget of calls is spent.
-        Budget = 203 "budget spent",
+        Budget = 203,
         /// A destructive call whose justification came from outside.
-        Destructive = 301 "destructive after reading",
+        Destructive = 301,
         /// A protected name, from a justification that came from outside.
-        Protected = 302 "protected name",
+        Protected = 302,
         /// What would be displaced does not fit the journal, after reading.
-        Irreversible = 303 "no room in the journal",
+        Irreversible = 303,
         /// Egress of a compartment that the destination is not cleared for.
-        NotCleared = 304 "destination not cleared",
+        NotCleared = 304,
         /// A warrant asked for after something from outside was read.
-        Tainted = 305 "warrant after reading",
+        Tainted = 305,
         /// A warrant whose target no line of the human names.
-        NotCited = 306 "not cited",
+        NotCited = 306,
         /// The citation has no uses left.
-        Spent = 307 "spent",
+        Spent = 307,
         /// Text sent under a warrant carries a link nobody vouched for.
-        Link = 308 "link",
+        Link = 308,
         /// The human said no, or could not be asked.
-        Declined = 309 "declined",
+        Declined = 309,
         /// This version mints no warrants of this kind.
-        Unsupported = 310 "unsupported",
+        Unsupported = 310,
         /// No entry of the grant covers the target.
-        OutOfScope = 401 "out of scope",
+        OutOfScope = 401,
         /// A deny entry covers the target.
-        Denied = 402 "denied",
+        Denied = 402,
         /// A path that does not begin with `/`.
-        NotAbsolute = 403 "not absolute",
+        NotAbsolute = 403,
         /// A path that climbs above the root.
-        AboveRoot = 404 "above the root",
+        AboveRoot = 404,
         /// A path with a component that some file system reads as another.
-        BadName = 405 "bad name",
+        BadName = 405,
         /// A path, or one of its components, that is too long or too deep.
-        TooDeep = 406 "too deep",
+        TooDeep = 406,
         /// An argument outside the limit that the grant sets for it.
-        OverLimit = 407 "over the limit",
+        OverLimit = 407,
         /// Part of the subtree a call would touch lies outside the scope.
-        Subtree = 408 "subtree out of scope",
+        Subtree = 408,
         /// A held Url or Host that is not in its one canonical form, or too long.
-        NoPlace = 409 "no canonical place",
+        NoPlace = 409,
         /// A secret that may not go there, or that is a part of a value.
-        Secret = 410 "secret out of place",
-    }
-}
-
-codes! {
-    /// Why an admitted call came to nothing.
-    Fault {
-        /// This board has no such device.
-        Unsupported = 501 "unsupported",
-        /// Nothing has this name.
-        NotFound = 502 "not found",
-        /// The name is taken.
-        Exists = 503 "exists",
-        /// Not a regular file.
-        NotAFile = 504 "not a file",
-        /// Not a directory.
-        NotADirectory = 505 "not a directory",
-        /// Larger than the call can carry.
-        TooLarge = 506 "too large",
-        /// No space left on the device.
-        NoSpace = 507 "no space",
-        /// The folder or file system is read-only.
-        ReadOnly = 508 "read-only",
-        /// A symbolic link stands in the path.
-        Link = 509 "symbolic link",
-        /// A device, a FIFO or a socket.
-        Special = 510 "special file",
-        /// The target is not what it was when the call was decided.
-        Changed = 511 "changed",
-        /// The bytes are not UTF-8 text.
-        NotText = 512 "not text",
-        /// The device failed.
-        Io = 513 "i/o error",
-        /// The time allowed ran out.
-        TimedOut = 514 "timed out",
-        /// The other end is gone.
-        Closed = 515 "closed",
-        /// One of Synapse's own files.
-        Reserved = 516 "reserved",
-        /// Source and destination are not on one mount.
-        CrossDevice = 517 "across devices",
-        /// The call was cancelled.
-        Cancelled = 518 "cancelled",
-        /// Nothing matched.
-        NoMatch = 519 "no match",
-        /// More than one thing matched.
-        Ambiguous = 520 "ambiguous",
-        /// The host's own permissions forbid it.
-        HostDenied = 521 "denied by the host",
-        /// A subtree holds something the grant does not cover.
-        Subtree = 522 "subtree out of scope",
-        /// What would be displaced does not fit the journal.
-        JournalFull = 523 "journal full",
-        /// More than one call may touch.
-        TooMany = 524 "too many",
-        /// The log could not take the record; nothing was done.
-        NoRecord = 525 "no record",
-        /// A directory cannot go into itself; a mount's root cannot go at all.
-        Immovable = 526 "immovable",
-        /// The result was as it should be but the disk did not confirm it.
-        NotDurable = 527 "not durable",
-        /// The reply did not fit its frame.
-        ReplyTooLarge = 528 "reply too large",
-        /// The task's store of held values is full.
-        NoRoom = 529 "no room for held values",
-        /// A name below the target is not UTF-8.
-        NameNotText = 530 "name is not text",
-        /// The call was executed, but the log could not take what came of it.
-        Unrecorded = 531 "done, not recorded",
-        /// A name resolved to an address that the grant does not cover.
-        Address = 532 "address out of scope",
-        /// The other end did not prove that it is the named one.
-        Unproven = 533 "not proven",
-        /// What the other end answered is not what it must be.
-        BadAnswer = 534 "bad answer",
-    }
-}
-
-/// The number of the gate that a code names: 1 to 4 for a refusal, 0 for a
-/// fault, `None` for a number that is neither.
-pub const fn gate(number: u16) -> Option<u8> {
-    match number {
-        101..=199 => Some(1),
-        201..=299 => Some(2),
-        301..=399 => Some(3),
-        401..=499 => Some(4),
-        501..=599 => Some(0),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_round_trip_and_name_their_gate() {
-        for &refusal in Refusal::ALL {
-            assert_eq!(Refusal::from_number(refusal.number()), Some(refusal));
-            assert!(matches!(gate(refusal.number()), Some(1..=4)), "{refusal:?}");
-            assert_eq!(Fault::from_number(refusal.number()), None);
-        }
-        for &fault in Fault::ALL {
-            assert_eq!(Fault::from_number(fault.number()), Some(fault));
-            assert_eq!(gate(fault.number()), Some(0));
-        }
-        assert_eq!(gate(600), None);
+        Secret = 410,
     }
 }

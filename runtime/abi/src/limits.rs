@@ -38,18 +38,7 @@ pub const UINT_MAX: u64 = 999_999_999_999_999;
 /// Uses that one warrant may ask for.
 pub const USES: u8 = 64;
 
-/// Bytes of a reply's payload. What is longer comes held or in pieces.
-pub const REPLY: usize = 1 << 20;
-/// Bytes of a guest's answer at the end of its turn.
-pub const ANSWER: usize = 1 << 20;
 /// Headers that one request may carry.
 pub const HEADERS: usize = 64;
-/// Bytes of what comes from the network under `hold`; else [`REPLY`] holds.
-pub const FETCH: usize = 4 << 20;
-/// Entries of one `fs_list` reply.
-pub const LIST: u64 = 1000;
-/// Hits of one `fs_search` reply.
-pub const SEARCH: u64 = 1000;
-
 /// Origins named in one record.
 pub const ORIGINS: usize = 8;

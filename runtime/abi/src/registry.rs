@@ -9,9 +9,8 @@
 //!   build otherwise.
 //!
 //! # Not here
-//! What a class means for a call (gate 3), what a target may be (gate 4).
-
-use crate::reply::Form;
+//! What a class means for a call (gate 3), what a target may be (gate 4). What comes
+//! back (`synapse-reply`).
 
 /// How many primitives there are.
 pub const COUNT: usize = 26;
@@ -116,15 +115,6 @@ pub enum Egress {
     Always,
 }
 
-/// Whether the reply shows bytes that others may have written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ingest {
-    /// The kernel alone wrote it.
-    No,
-    /// Others may have.
-    Yes,
-}
-
 /// One row of the registry.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
@@ -140,10 +130,10 @@ pub struct Row {
     pub harm: Harm,
     /// What may leave the machine.
     pub egress: Egress,
-    /// What may come in.
-    pub ingest: Ingest,
-    /// What it answers.
-    pub reply: Form,
+    /// The words with which people ask for it, in lower case. A warrant for a pattern, or
+    /// for a selector without a literal, needs one of these in the human's line. What
+    /// people say for a connector's verb is in its manifest.
+    pub says: &'static [&'static str],
 }
 
 /// What a grant must give for a path that a call names.
@@ -175,11 +165,12 @@ impl Rights {
     }
 }
 
-/// `Primitive "name" [role argument: Type(of) RIGHTS, …] Harm Egress Ingest Reply "summary";`
+/// A line of documentation, `Primitive "name" [role argument: Type(of) RIGHTS, …] Harm Egress`,
+/// and the words of [`Row::says`].
 macro_rules! registry {
-    ($($primitive:ident $name:literal
+    ($(#[doc = $summary:literal] $primitive:ident $name:literal
         [$($role:ident $argument:ident: $ty:ident $(($($of:tt)+))? $($right:ident)?),*]
-        $harm:ident $egress:ident $ingest:ident $reply:ident $summary:literal;)*) => {
+        $harm:ident $egress:ident $($says:literal)*;)*) => {
         /// One of the 26 primitives; the discriminant is its id.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
@@ -196,76 +187,86 @@ macro_rules! registry {
         pub static REGISTRY: [Row; COUNT] = [$(Row {
             primitive: Primitive::$primitive,
             name: $name,
-            summary: $summary,
+            summary: $summary.trim_ascii(),
             arguments: &[$(Argument {
                 name: stringify!($argument),
                 key: concat!("\"", stringify!($argument), "\":"),
                 ty: Type::$ty $(($($of)+))?,
                 role: Role::$role,
-                needs: registry!(@rights $($right)?),
+                needs: Rights::NONE $(.and(Rights::$right))?,
             }),*],
             harm: Harm::$harm,
             egress: Egress::$egress,
-            ingest: Ingest::$ingest,
-            reply: Form::$reply,
+            says: &[$($says),*],
         },)*];
     };
-    (@rights) => { Rights::NONE };
-    (@rights $right:ident) => { Rights::$right };
 }
 
 // Time-outs are in milliseconds.
 registry! {
-    ConsoleWrite "console_write" [Content content: Content] None Never No Nothing "show text to the human";
-    ConsoleAsk "console_ask" [Content question: Content] None Never No Bytes "ask the human one question";
-    ClockRead "clock_read" [] None Never No Json "read the clock";
-    FsRead "fs_read" [Target path: Path READ, Parameter offset: Uint, Parameter length: Uint]
-        None Never Yes Bytes "read bytes of a file";
+    /// show text to the human
+    ConsoleWrite "console_write" [Content content: Content] None Never;
+    /// ask the human one question
+    ConsoleAsk "console_ask" [Content question: Content] None Never;
+    /// read the clock
+    ClockRead "clock_read" [] None Never;
+    /// read bytes of a file
+    FsRead "fs_read" [Target path: Path READ, Parameter offset: Uint, Parameter length: Uint] None Never;
+    /// write a whole file, or its end
     FsWrite "fs_write"
         [Target path: Path WRITE, Content content: Content, Parameter mode: Choice(&["create", "replace", "append"])]
-        Journaled Never No Nothing "write a whole file, or its end";
+        Journaled Never "write" "save" "create" "overwrite" "replace" "append" "update";
+    /// replace the one place where a text stands
     FsEdit "fs_edit" [Target path: Path WRITE, Content old: Content, Content new: Content]
-        Journaled Never Yes Nothing "replace the one place where a text stands";
-    FsList "fs_list" [Target path: Path LIST, Parameter after: Text, Parameter limit: Uint]
-        None Never Yes Json "list a directory";
-    FsSearch "fs_search" [Target path: Path READ, Parameter text: Text, Parameter offset: Uint]
-        None Never Yes Json "find a literal text below a directory";
+        Journaled Never "edit" "change" "correct" "fix" "replace" "rewrite" "update";
+    /// list a directory
+    FsList "fs_list" [Target path: Path LIST, Parameter after: Text, Parameter limit: Uint] None Never;
+    /// find a literal text below a directory
+    FsSearch "fs_search" [Target path: Path READ, Parameter text: Text, Parameter offset: Uint] None Never;
+    /// move a file or a directory to a free name
     FsMove "fs_move" [Target from: Path DELETE, Target to: Path WRITE]
-        Journaled Never No Nothing "move a file or a directory to a free name";
+        Journaled Never "move" "rename" "archive" "mv";
+    /// delete a file, or a directory and all below it
     FsDelete "fs_delete" [Target path: Path DELETE]
-        Destructive Never No Nothing "delete a file, or a directory and all below it";
+        Destructive Never "delete" "remove" "erase" "discard" "purge" "rm";
+    /// release bytes of a held value
     ValueRead "value_read" [Handle value: Handle(Kind::Value), Parameter offset: Uint, Parameter length: Uint]
-        None Never Yes Bytes "release bytes of a held value";
-    ValuePick "value_pick" [Handle value: Handle(Kind::Value), Selector selector: Selector]
-        None Never No Held "refine a held value without seeing it";
+        None Never;
+    /// refine a held value without seeing it
+    ValuePick "value_pick" [Handle value: Handle(Kind::Value), Selector selector: Selector] None Never;
+    /// have a model continue a prompt
     ModelGenerate "model_generate"
         [Content prompt: Prompt, Parameter grammar: Choice(&["text", "sentence", "json"]), Parameter max_tokens: Uint]
-        None ByPeer Yes Bytes "have a model continue a prompt";
-    AgentSpawn "agent_spawn" [Target package: Name, Content task: Content, Parameter grant: Literal]
-        None Never No Handle "start a child with less authority";
-    AgentWait "agent_wait" [Handle agent: Handle(Kind::Agent), Parameter timeout: Uint]
-        None Never Yes Bytes "wait for a child's report";
-    ChannelCreate "channel_create" [Parameter kind: Choice(&["bytes", "messages"])]
-        None Never No Json "make two ends of a channel";
-    ChannelWrite "channel_write" [Handle channel: Handle(Kind::Channel), Content content: Content]
-        None ByPeer No Nothing "send on a channel";
-    ChannelRead "channel_read" [Handle channel: Handle(Kind::Channel), Parameter max: Uint, Parameter timeout: Uint]
-        None Never Yes Bytes "receive from a channel";
-    ChannelClose "channel_close" [Handle channel: Handle(Kind::Any)]
-        None Never No Nothing "close a handle; on a child, end it";
+        None ByPeer;
+    /// start a child with less authority
+    AgentSpawn "agent_spawn" [Target package: Name, Content task: Content, Parameter grant: Literal] None Never;
+    /// wait for a child's report
+    AgentWait "agent_wait" [Handle agent: Handle(Kind::Agent), Parameter timeout: Uint] None Never;
+    /// make two ends of a channel
+    ChannelCreate "channel_create" [Parameter kind: Choice(&["bytes", "messages"])] None Never;
+    /// send on a channel
+    ChannelWrite "channel_write" [Handle channel: Handle(Kind::Channel), Content content: Content] None ByPeer;
+    /// receive from a channel
+    ChannelRead "channel_read"
+        [Handle channel: Handle(Kind::Channel), Parameter max: Uint, Parameter timeout: Uint] None Never;
+    /// close a handle; on a child, end it
+    ChannelClose "channel_close" [Handle channel: Handle(Kind::Any)] None Never;
+    /// move a channel end to a child
     ChannelGrant "channel_grant" [Handle channel: Handle(Kind::Channel), Handle to: Handle(Kind::Agent)]
-        Destructive Never No Nothing "move a channel end to a child";
-    NetListen "net_listen" [Target host: Host, Target port: Port]
-        Destructive Never No Handle "listen for connections";
-    NetAccept "net_accept" [Handle listener: Handle(Kind::Listener), Parameter timeout: Uint]
-        None Never No Handle "accept one connection";
-    NetHttpGet "net_http_get" [Target url: Url, Content headers: Json] None Always Yes Bytes "fetch a URL";
+        Destructive Never;
+    /// listen for connections
+    NetListen "net_listen" [Target host: Host, Target port: Port] Destructive Never "listen" "serve";
+    /// accept one connection
+    NetAccept "net_accept" [Handle listener: Handle(Kind::Listener), Parameter timeout: Uint] None Never;
+    /// fetch a URL
+    NetHttpGet "net_http_get" [Target url: Url, Content headers: Json] None Always "get" "fetch" "download";
+    /// send to a URL
     NetHttpPost "net_http_post" [Target url: Url, Content headers: Json, Content content: Content]
-        Destructive Always Yes Bytes "send to a URL";
-    ToolUse "tool_use" [Target tool: Name, Parameter arguments: Json]
-        None Always Yes Bytes "use a connector's verb that reads, fetches or stores";
-    ToolCommit "tool_commit" [Target tool: Name, Parameter arguments: Json]
-        Destructive Always Yes Bytes "use a connector's verb that cannot be taken back";
+        Destructive Always "post" "send" "submit" "upload";
+    /// use a connector's verb that reads, fetches or stores
+    ToolUse "tool_use" [Target tool: Name, Parameter arguments: Json] None Always;
+    /// use a connector's verb that cannot be taken back
+    ToolCommit "tool_commit" [Target tool: Name, Parameter arguments: Json] Destructive Always;
 }
 
 #[expect(clippy::indexing_slicing, reason = "an index out of range fails the build")]
@@ -343,5 +344,21 @@ mod tests {
             "net_http_post", "tool_use", "tool_commit",
         ];
         assert!(taking.map(|row| row.name).eq(expected));
+    }
+
+    #[test]
+    fn what_takes_a_warrant_has_words_or_a_manifest_that_does() {
+        for row in &REGISTRY {
+            let verb = matches!(row.primitive, Primitive::ToolUse | Primitive::ToolCommit);
+            assert_eq!(
+                !row.says.is_empty(),
+                row.primitive.takes_warrant() && !verb,
+                "{}",
+                row.name
+            );
+            for word in row.says {
+                assert!(word.bytes().all(|byte| byte.is_ascii_lowercase()), "{word}");
+            }
+        }
     }
 }

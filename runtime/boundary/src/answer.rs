@@ -45,17 +45,8 @@ impl<'s> Question<'s> {
     /// The refusal, where nobody said yes.
     #[must_use]
     pub fn declined(mut self) -> Verdict<'s> {
-        self.refused.decline();
+        self.refused.judged = Finding::Refused(Refusal::Declined);
         self.refused
-    }
-}
-
-impl Verdict<'_> {
-    /// What still needs a yes has none.
-    fn decline(&mut self) {
-        if let Finding::Stopped(_) = self.judged {
-            self.judged = Finding::Refused(Refusal::Declined);
-        }
     }
 }
 
@@ -117,10 +108,11 @@ pub fn decide_answered<'s>(
     let yes = Some(&answer).filter(|answer| fits && answer.said == Said::Yes);
     let mut verdict = Verdict::new(&request, raw);
     verdict.judge(&request, facts, yes);
-    verdict.decline();
     verdict.cause = verdict.cause.or(Some(answer.record));
-    if let Finding::Passed(passed) = &mut verdict.judged {
-        passed.expects = answer.state;
+    match &mut verdict.judged {
+        Finding::Passed(passed) => passed.expects = answer.state,
+        judged @ Finding::Stopped(_) => *judged = Finding::Refused(Refusal::Declined),
+        Finding::Refused(_) | Finding::Minted(_) => {}
     }
     verdict
 }

@@ -19,7 +19,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_abi::code::{Fault, Refusal};
+use synapse_abi::code::Refusal;
 use synapse_abi::registry::{self, Egress, Harm, Primitive, Role, Type};
 
 use crate::answer::{Answer, State};
@@ -92,8 +92,8 @@ pub struct Held<'a> {
     pub bytes: &'a [u8],
     /// The SHA-256 of its bytes, for the record.
     pub digest: [u8; 32],
-    /// The fault that it holds instead.
-    pub fault: Option<Fault>,
+    /// The number of the fault that it holds instead.
+    pub fault: Option<u16>,
     /// What it is the direct reply of, if it is one.
     pub reply_of: Option<Reply<'a>>,
 }

@@ -11,7 +11,7 @@
 
 use synapse_abi::limits::ORIGINS;
 /// Who wrote the bytes.
-pub use synapse_abi::reply::Mark as Integrity;
+pub use synapse_abi::mark::Mark as Integrity;
 
 /// A set of up to 64 compartments; bit numbers are the grant's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -22,7 +22,7 @@ use synapse_abi::registry::{self, Kind, Primitive, Role, Type};
 
 use crate::sentence::{Argument, Call, Content, Piece, Sentence, Text};
 use crate::url::{Host, Url};
-use json::References;
+use json::Reference;
 pub(crate) use json::{after_plain, elements, is_json, members, strings, values};
 
 /// Parses one sentence.
@@ -41,22 +41,29 @@ pub fn parse(sentence: &[u8]) -> Result<Sentence<'_>, Refusal> {
     Parser::new(raw).sentence()
 }
 
-/// Whether a text is what its type asks beside the grammar.
-pub(crate) fn well_formed(ty: Type, text: &str) -> Result<(), Refusal> {
-    let (limit, canonical) = match (ty, text) {
+/// What is wrong with a text beside the grammar, by its type.
+pub(crate) fn defect(ty: Type, text: &str) -> Option<Refusal> {
+    let (limit, is_canonical) = match (ty, text) {
         (Type::Url, url) => (limits::URL, Url::parse(url).is_ok()),
         (Type::Host, host) => (limits::HOST, Host::parse(host).is_ok()),
         (Type::Path, _) => (limits::PATH, true),
         _ => (limits::TEXT, true),
     };
-    if text.len() > limit {
-        return Err(Refusal::TooLong);
-    }
-    if canonical { Ok(()) } else { Err(Refusal::NotCanonical) }
+    let too_long = (text.len() > limit).then_some(Refusal::TooLong);
+    too_long.or((!is_canonical).then_some(Refusal::NotCanonical))
+}
+
+/// What reading a part comes to.
+type Read<T = ()> = Result<T, Refusal>;
+
+/// Whether a text is a word, or a part of a name.
+fn is_word(text: &str) -> bool {
+    let letter = |byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+    !text.is_empty() && text.bytes().all(letter)
 }
 
 /// What else would be no sentence.
-fn require(holds: bool) -> Result<(), Refusal> {
+fn require(holds: bool) -> Read {
     if holds { Ok(()) } else { Err(Refusal::Malformed) }
 }
 
@@ -74,15 +81,18 @@ impl<'s> Parser<'s> {
         Self { rest, held: 0, defect: None }
     }
 
-    fn sentence(mut self) -> Result<Sentence<'s>, Refusal> {
+    fn sentence(mut self) -> Read<Sentence<'s>> {
         let raw = self.rest;
-        let is_call = self.take("{\"name\":\"");
-        require(is_call || self.take("{\"warrant\":\""))?;
+        let is_call = self.take("{\"name\":");
+        require(is_call || self.take("{\"warrant\":"))?;
+        let reference: Reference<'s> = if is_call { Self::held } else { Self::selector };
         let primitive = self.primitive()?;
         require(is_call || primitive.takes_warrant())?;
         let mut arguments = [Argument::Absent; registry::MAX_ARGUMENTS];
         let mut ranges = [(0, 0); registry::MAX_ARGUMENTS];
         self.eat(",\"arguments\":{")?;
+        let read =
+            |rest: &str| u32::try_from(raw.len().saturating_sub(rest.len())).unwrap_or(u32::MAX);
         let places = arguments.iter_mut().zip(&mut ranges);
         // A verb's targets are known to its manifest only, so they stand in its Json.
         let verb = matches!(primitive, Primitive::ToolUse | Primitive::ToolCommit);
@@ -95,103 +105,84 @@ impl<'s> Parser<'s> {
                 self.eat(",")?;
             }
             self.eat(row.key)?;
-            let start = self.place(raw);
-            *argument = if is_call { self.argument(row) } else { self.fixed(row) }?;
-            *range = (start, self.place(raw));
+            let start = read(self.rest);
+            *argument = self.argument(row, reference)?;
+            *range = (start, read(self.rest));
         }
         self.eat("}")?;
         let hold = is_call && self.take(",\"hold\":true");
         let uses = if is_call { None } else { Some(self.uses()?) };
-        self.eat("}")?;
-        require(self.rest.is_empty())?;
+        require(self.rest == "}")?;
         self.defect.map_or(Ok(()), Err)?;
         let call = Call { raw, primitive, arguments, ranges, held: self.held, hold };
         Ok(Sentence { call, uses })
     }
 
-    fn uses(&mut self) -> Result<u8, Refusal> {
-        self.eat(",\"uses\":")?;
-        let uses = u8::try_from(self.uint()?).ok();
+    fn uses(&mut self) -> Read<u8> {
+        let uses = u8::try_from(self.eat(",\"uses\":")?.uint()?).ok();
         uses.filter(|uses| (1..=limits::USES).contains(uses)).ok_or(Refusal::Malformed)
     }
 
-    fn primitive(&mut self) -> Result<Primitive, Refusal> {
-        let letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'_' | b'0'..=b'9');
-        let name = self.run(|byte| byte != b'"')?;
-        self.eat("\"")?;
+    fn primitive(&mut self) -> Read<Primitive> {
+        let name = self.string()?.raw();
         let primitive = Primitive::from_name(name);
-        require(primitive.is_some() || name.bytes().all(letter))?;
+        require(primitive.is_some() || (is_word(name) && !name.contains('-')))?;
         primitive.ok_or(Refusal::NoSuchPrimitive)
     }
 
-    /// One argument of a call.
-    fn argument(&mut self, row: &registry::Argument) -> Result<Argument<'s>, Refusal> {
+    /// One argument, in which this may stand for a value.
+    fn argument(
+        &mut self,
+        row: &registry::Argument,
+        reference: Reference<'s>,
+    ) -> Read<Argument<'s>> {
         match row.ty {
-            Type::Text | Type::Path | Type::Url | Type::Host => match self.piece()? {
-                Piece::Text(text) => Ok(self.literal(row.ty, text)),
-                Piece::Held(number) => Ok(Argument::Held(number)),
-            },
+            Type::Text | Type::Path | Type::Url | Type::Host if self.rest.starts_with('{') => {
+                reference(self)
+            }
+            Type::Text | Type::Path | Type::Url | Type::Host => {
+                self.string().map(|text| self.literal(row.ty, text))
+            }
             Type::Port => {
                 let port = self.uint()?;
                 require(port <= u16::MAX.into()).map(|()| Argument::Uint(port))
             }
             Type::Uint => self.uint().map(Argument::Uint),
-            Type::Choice(words) => self.choice(words),
-            Type::Handle(Kind::Value) => self.reference().map(Argument::Held),
+            Type::Choice(words) => self.choice(words).map(Argument::Choice),
+            Type::Handle(Kind::Value) => self.held(),
             Type::Handle(Kind::Agent | Kind::Channel | Kind::Listener | Kind::Any) => {
                 self.uint().map(Argument::Handle)
             }
-            Type::Name => self.name(row.name),
-            Type::Json => self.json(References::Held),
-            Type::Literal => self.json(References::None),
-            Type::Selector => self.selector().map(Argument::Selector),
+            Type::Name => self.name(row),
+            Type::Json => self.json(reference),
+            Type::Literal => self.json(|_| Err(Refusal::Malformed)),
+            Type::Selector => self.selector(),
             Type::Content => self.content().map(Argument::Content),
             Type::Prompt => self.prompt().map(Argument::Json),
         }
     }
 
-    /// One argument that a warrant fixes: a literal, or a selector in its place.
-    fn fixed(&mut self, row: &registry::Argument) -> Result<Argument<'s>, Refusal> {
-        if row.ty == Type::Json {
-            return self.json(References::Selectors);
-        }
-        let selects = matches!(row.ty, Type::Text | Type::Path | Type::Url | Type::Host);
-        if selects && self.rest.starts_with('{') {
-            return self.selector().map(Argument::Selector);
-        }
-        self.argument(row)
-    }
-
     /// A literal with what its type asks beside the grammar.
     fn literal(&mut self, ty: Type, text: Text<'s>) -> Argument<'s> {
-        if let Err(defect) = well_formed(ty, text.raw()) {
-            self.defect.get_or_insert(defect);
-        }
+        self.defect = self.defect.or(defect(ty, text.raw()));
         Argument::Text(text)
     }
 
-    fn choice(&mut self, words: &[&str]) -> Result<Argument<'s>, Refusal> {
+    fn choice(&mut self, words: &[&str]) -> Read<usize> {
         let word = self.string()?.raw();
-        let place = words.iter().position(|known| *known == word);
-        place.map(Argument::Choice).ok_or(Refusal::Malformed)
+        words.iter().position(|known| *known == word).ok_or(Refusal::Malformed)
     }
 
     /// A package, or `server/verb`.
-    fn name(&mut self, argument: &str) -> Result<Argument<'s>, Refusal> {
-        let letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
-        self.eat("\"")?;
-        let start = self.rest;
-        self.run(letter)?;
-        if argument == "tool" {
-            self.eat("/")?;
-            self.run(letter)?;
-        }
-        let name = self.since(start);
-        self.eat("\"")?;
-        Ok(self.literal(Type::Name, Text(name)))
+    fn name(&mut self, row: &registry::Argument) -> Read<Argument<'s>> {
+        let name = self.string()?;
+        let words = if row.name == "tool" { 2 } else { 1 };
+        let parts = || name.raw().split('/');
+        require(parts().count() == words && parts().all(is_word))?;
+        Ok(self.literal(row.ty, name))
     }
 
-    fn content(&mut self) -> Result<Content<'s>, Refusal> {
+    fn content(&mut self) -> Read<Content<'s>> {
         let start = self.rest;
         if self.take("{\"parts\":") {
             self.list(limits::PARTS, |parser| parser.piece().map(drop))?;
@@ -202,34 +193,35 @@ impl<'s> Parser<'s> {
         Ok(Content(self.since(start)))
     }
 
-    fn prompt(&mut self) -> Result<&'s str, Refusal> {
+    fn prompt(&mut self) -> Read<&'s str> {
         let start = self.rest;
         self.list(limits::PARTS, |parser| {
-            parser.eat("{\"role\":")?;
-            parser.choice(&["system", "user", "assistant"])?;
-            parser.eat(",\"text\":")?;
-            parser.content()?;
-            parser.eat("}")
+            parser.eat("{\"role\":")?.choice(&["system", "user", "assistant"])?;
+            parser.eat(",\"text\":")?.content()?;
+            parser.eat("}").map(drop)
         })?;
         Ok(self.since(start))
     }
 
     /// A literal string or a held value.
-    pub(crate) fn piece(&mut self) -> Result<Piece<'s>, Refusal> {
+    pub(crate) fn piece(&mut self) -> Read<Piece<'s>> {
         if self.rest.starts_with('{') {
-            self.reference().map(Piece::Held)
+            self.number().map(Piece::Held)
         } else {
             self.string().map(Piece::Text)
         }
     }
 
     /// A held value.
-    fn reference(&mut self) -> Result<u64, Refusal> {
-        self.eat("{\"$held\":")?;
-        let number = self.uint()?;
-        self.eat("}")?;
+    fn held(&mut self) -> Read<Argument<'s>> {
+        self.number().map(Argument::Held)
+    }
+
+    /// The number of a held value.
+    fn number(&mut self) -> Read<u64> {
+        let number = self.eat("{\"$held\":")?.uint()?;
         self.named();
-        Ok(number)
+        self.eat("}").map(|_| number)
     }
 
     /// Counts a held value.
@@ -239,23 +231,14 @@ impl<'s> Parser<'s> {
     }
 
     /// An array of one or more.
-    fn list(
-        &mut self,
-        most: usize,
-        item: impl Fn(&mut Self) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+    fn list(&mut self, most: usize, item: impl Fn(&mut Self) -> Read) -> Read {
         let count = self.series("[", "]", item)?;
         self.at_most(most, count);
         require(count > 0)
     }
 
     /// Items with commas between them, and how many.
-    fn series(
-        &mut self,
-        open: &str,
-        close: &str,
-        item: impl Fn(&mut Self) -> Result<(), Refusal>,
-    ) -> Result<usize, Refusal> {
+    fn series(&mut self, open: &str, close: &str, item: impl Fn(&mut Self) -> Read) -> Read<usize> {
         self.eat(open)?;
         let mut count = 0_usize;
         while !self.take(close) {
@@ -270,9 +253,7 @@ impl<'s> Parser<'s> {
 
     /// Notes that something of the grammar is over its limit.
     fn at_most(&mut self, limit: usize, length: usize) {
-        if length > limit {
-            self.defect.get_or_insert(Refusal::TooLong);
-        }
+        self.defect = self.defect.or((length > limit).then_some(Refusal::TooLong));
     }
 
     /// Passes over `literal` if it stands here.
@@ -282,21 +263,8 @@ impl<'s> Parser<'s> {
         rest.is_some()
     }
 
-    fn eat(&mut self, literal: &str) -> Result<(), Refusal> {
-        require(self.take(literal))
-    }
-
-    /// One or more ASCII bytes of an alphabet.
-    fn run(&mut self, letter: impl Fn(u8) -> bool) -> Result<&'s str, Refusal> {
-        let length = self.rest.bytes().take_while(|byte| letter(*byte)).count();
-        let (run, rest) = self.rest.split_at_checked(length).ok_or(Refusal::Malformed)?;
-        self.rest = rest;
-        require(!run.is_empty()).map(|()| run)
-    }
-
-    /// How many bytes of `raw` were read.
-    fn place(&self, raw: &str) -> u32 {
-        u32::try_from(raw.len().saturating_sub(self.rest.len())).unwrap_or(u32::MAX)
+    fn eat(&mut self, literal: &str) -> Read<&mut Self> {
+        require(self.take(literal)).map(|()| self)
     }
 
     /// What was read since `start`, an earlier value of `rest`.

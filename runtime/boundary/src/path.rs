@@ -11,7 +11,9 @@
 //! Whether the path is in scope (`scope`). Links (the platform follows none).
 
 use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use synapse_abi::code::Refusal;
 use synapse_abi::limits::{PATH, PATH_DEPTH};
@@ -34,37 +36,28 @@ impl<'s> NormalPath<'s> {
     /// reports.
     #[inline]
     pub fn parse(path: Cow<'s, str>) -> Result<Self, Refusal> {
-        if is_plain(path.as_bytes()) {
-            return Ok(Self(path));
-        }
+        if is_plain(path.as_bytes()) { Ok(Self(path)) } else { Self::reduce(&path) }
+    }
+
+    /// Apart from what has nothing to be reduced, so that the latter stays small.
+    #[cold]
+    fn reduce(path: &str) -> Result<Self, Refusal> {
         let rest = path.strip_prefix('/').ok_or(Refusal::NotAbsolute)?;
         if path.len() > PATH {
             return Err(Refusal::TooDeep);
         }
-        let mut normal = String::with_capacity(path.len());
-        let mut depth = 0usize;
+        let mut names = Vec::new();
         for component in rest.split('/') {
             match component {
                 "" | "." => {}
-                ".." => {
-                    depth = depth.checked_sub(1).ok_or(Refusal::AboveRoot)?;
-                    normal.truncate(normal.rfind('/').unwrap_or(0));
-                }
-                name => {
-                    check(name)?;
-                    depth = depth.saturating_add(1);
-                    if depth > PATH_DEPTH {
-                        return Err(Refusal::TooDeep);
-                    }
-                    normal.push('/');
-                    normal.push_str(name);
-                }
+                ".." => drop(names.pop().ok_or(Refusal::AboveRoot)?),
+                name => names.push(check(name)?),
+            }
+            if names.len() > PATH_DEPTH {
+                return Err(Refusal::TooDeep);
             }
         }
-        if normal.is_empty() {
-            normal.push('/');
-        }
-        Ok(Self(Cow::Owned(normal)))
+        Ok(Self(Cow::Owned(format!("/{}", names.join("/")))))
     }
 
     /// One that is normal at a glance; there is no escape in it, either.
@@ -104,14 +97,14 @@ pub fn fold(name: &str) -> Cow<'_, str> {
     Cow::Owned(lower.nfc().collect())
 }
 
-fn check(name: &str) -> Result<(), Refusal> {
+fn check(name: &str) -> Result<&str, Refusal> {
     if name.len() > COMPONENT {
         return Err(Refusal::TooDeep);
     }
     let odd =
         |char: char| char.is_control() || matches!(char, ':' | '\\') || is_default_ignorable(char);
     let bad = name.ends_with(['.', ' ']) || name.chars().any(odd) || is_short_name(name);
-    if bad { Err(Refusal::BadName) } else { Ok(()) }
+    if bad { Err(Refusal::BadName) } else { Ok(name) }
 }
 
 /// Whether a path is one of many that are normal at a glance: short, printable ASCII,

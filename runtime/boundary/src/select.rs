@@ -14,7 +14,7 @@
 
 use alloc::borrow::Cow;
 use alloc::format;
-use core::cmp::Ordering;
+use alloc::vec::Vec;
 
 use crate::parse::{elements, is_json, values};
 use crate::scope::Decimal;
@@ -70,28 +70,23 @@ pub fn conditions(selector: &str) -> impl Iterator<Item = (Cow<'_, str>, &str, &
 /// The one record that comes first in an order, `["max",field]` or `["min",field]`.
 fn foremost<'r>(order: &str, records: impl Iterator<Item = &'r str>) -> Option<&'r str> {
     let mut parts = elements(order);
-    let first = if parts.next()? == "\"max\"" { Ordering::Greater } else { Ordering::Less };
-    let name = text(parts.next()?)?;
-    let mut best: Option<(Key<'_>, Option<&str>)> = None;
-    for record in records {
+    let (which, name) = (parts.next()?, text(parts.next()?)?);
+    // A number is ordered by its value, a text by its bytes.
+    let keyed = records.map(|record| {
         let value = field(record, &name)?;
-        let key = (Decimal::parse(value), text(value));
-        let is_mixed = best.as_ref().is_some_and(|(top, _)| top.0.is_some() != key.0.is_some());
-        if is_mixed || key == (None, None) {
-            return None;
-        }
-        let place = best.as_ref().map_or(first, |(top, _)| key.cmp(top));
-        if place == first {
-            best = Some((key, Some(record)));
-        } else if place == Ordering::Equal {
-            best = Some((key, None));
-        }
+        let key = Decimal::parse(value).map(Ok).or_else(|| Some(Err(text(value)?)))?;
+        Some((key, record))
+    });
+    let mut keyed = keyed.collect::<Option<Vec<_>>>()?;
+    keyed.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let is_mixed = keyed.first()?.0.is_ok() != keyed.last()?.0.is_ok();
+    if which == "\"max\"" {
+        keyed.reverse();
     }
-    best?.1
+    let (top, record) = keyed.first()?;
+    let is_tied = keyed.get(1).is_some_and(|(next, _)| next == top);
+    (!is_mixed && !is_tied).then_some(*record)
 }
-
-/// What records are ordered by: a number by its value, or a text by its bytes.
-type Key<'r> = (Option<Decimal>, Option<Cow<'r, str>>);
 
 /// The value of a key that stands once.
 pub(crate) fn field<'j>(object: &'j str, name: &str) -> Option<&'j str> {

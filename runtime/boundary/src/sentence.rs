@@ -13,7 +13,6 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 use core::ops::Range;
-use core::str::Chars;
 
 use synapse_abi::registry::{self, MAX_ARGUMENTS, Primitive};
 
@@ -36,7 +35,7 @@ pub struct Call<'s> {
     pub(crate) raw: &'s str,
     pub(crate) primitive: Primitive,
     pub(crate) arguments: [Argument<'s>; MAX_ARGUMENTS],
-    /// Where each argument stands; a sentence is short enough for 32 bits.
+    /// Where each argument stands.
     pub(crate) ranges: [(u32, u32); MAX_ARGUMENTS],
     /// How many held values the sentence names.
     pub(crate) held: u8,
@@ -89,9 +88,8 @@ impl<'s> Call<'s> {
     }
 
     /// The number of every held value named anywhere in the sentence.
-    pub fn held(&self) -> Held<'s> {
-        let rest = if self.held == 0 { "" } else { self.raw };
-        Held { rest, left: self.held }
+    pub fn held(&self) -> impl Iterator<Item = u64> + use<'s> {
+        (self.held > 0).then(|| named(self.raw)).into_iter().flatten()
     }
 
     /// The sentence.
@@ -111,54 +109,28 @@ impl<'s> Call<'s> {
     }
 }
 
-/// The held values that a sentence names.
+/// The held values that a part of a sentence names.
 ///
 /// A quote inside a JSON string is escaped, so `{"$` begins a reference, a
 /// selector or a doubled `$$` key and nothing else, wherever it stands.
-#[derive(Clone, Debug)]
-pub struct Held<'s> {
-    rest: &'s str,
-    left: u8,
-}
-
-impl<'s> Held<'s> {
-    /// Those that a part of a sentence names.
-    pub(crate) fn within(part: &'s str) -> Self {
-        Self { rest: part, left: u8::MAX }
-    }
-}
-
-impl Iterator for Held<'_> {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.left = self.left.checked_sub(1)?;
-        loop {
-            let (_, rest) = self.rest.split_once("{\"$")?;
-            self.rest = rest;
-            let number = rest.strip_prefix("held\":").or_else(|| rest.strip_prefix("select\":"));
-            if let Some(number) = number {
-                let (digits, _) = number.split_once([',', '}'])?;
-                return digits.parse().ok();
-            }
-        }
-    }
+pub(crate) fn named(part: &str) -> impl Iterator<Item = u64> {
+    part.split("{\"$").skip(1).filter_map(|rest| {
+        let number = rest.strip_prefix("held\":").or_else(|| rest.strip_prefix("select\":"))?;
+        number.split([',', '}']).next()?.parse().ok()
+    })
 }
 
 /// What a Json string says.
 pub(crate) fn string(json: &str) -> Option<Cow<'_, str>> {
-    Some(Text(json.strip_prefix('"')?.strip_suffix('"')?).decode())
+    Some(Parser::new(json).string().ok()?.decode())
 }
 
 /// What a Json value says that is a string, or a held value that is text.
 pub(crate) fn text<'v>(json: &'v str, facts: &'v impl Facts) -> Option<Cow<'v, str>> {
-    let held = || str::from_utf8(facts.held(reference(json)?)?.bytes).ok().map(Cow::Borrowed);
-    string(json).or_else(held)
-}
-
-/// The number of the held value that a Json value is.
-fn reference(value: &str) -> Option<u64> {
-    value.strip_prefix("{\"$held\":")?.strip_suffix('}')?.parse().ok()
+    match Parser::new(json).piece().ok()? {
+        Piece::Text(text) => Some(text.decode()),
+        Piece::Held(number) => str::from_utf8(facts.held(number)?.bytes).ok().map(Cow::Borrowed),
+    }
 }
 
 /// A literal string, as it stands between its quotes.
@@ -177,27 +149,21 @@ impl<'s> Text<'s> {
         if after_plain(self.0).is_empty() {
             return Cow::Borrowed(self.0);
         }
-        let mut text = String::new();
         let mut chars = self.0.chars();
-        while let Some(char) = chars.next() {
-            text.extend(if char == '\\' { escaped(&mut chars) } else { Some(char) });
-        }
-        Cow::Owned(text)
-    }
-}
-
-/// What the characters after a backslash stand for.
-fn escaped(chars: &mut Chars<'_>) -> Option<char> {
-    match chars.next()? {
-        'n' => Some('\n'),
-        'r' => Some('\r'),
-        't' => Some('\t'),
-        'u' => {
-            let (digits, rest) = chars.as_str().split_at_checked(4)?;
-            *chars = rest.chars();
-            u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
-        }
-        other => Some(other),
+        let mut next = || match chars.next()? {
+            '\\' => match chars.next()? {
+                'n' => Some('\n'),
+                'r' => Some('\r'),
+                't' => Some('\t'),
+                'u' => {
+                    let digits: String = chars.by_ref().take(4).collect();
+                    u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)
+                }
+                other => Some(other),
+            },
+            char => Some(char),
+        };
+        Cow::Owned(core::iter::from_fn(&mut next).collect())
     }
 }
 

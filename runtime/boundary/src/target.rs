@@ -10,14 +10,14 @@
 //! # Not here
 //! Whether a target is in scope (`gates`).
 
-use alloc::borrow::Cow;
+use alloc::borrow::{Cow, ToOwned};
 
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 use synapse_abi::registry::{Primitive, Role, Type};
 
 use crate::gates::Facts;
-use crate::parse::well_formed;
+use crate::parse::defect;
 use crate::path::NormalPath;
 use crate::scope::Method;
 use crate::sentence::{Argument, Call};
@@ -105,22 +105,19 @@ fn target<'s>(ty: Type, value: Argument<'s>, facts: &impl Facts) -> Result<Targe
             let held = facts.held(number).ok_or(Refusal::NoSuchHandle)?;
             // One byte over the limit is enough to see that it is over.
             let bytes = held.bytes.get(..=limits::TEXT).unwrap_or(held.bytes);
-            let text = str::from_utf8(bytes).map_err(|_| Refusal::BadName)?;
-            Cow::Owned(text.into())
+            str::from_utf8(bytes).map_err(|_| Refusal::BadName)?.to_owned().into()
         }
         (Argument::Uint(port), _) => return Ok(Target::Port(port)),
         _ => return Err(Refusal::Malformed),
     };
-    if ty == Type::Path {
-        return NormalPath::parse(text).map(Target::Path);
+    match (ty, text) {
+        (Type::Path, path) => NormalPath::parse(path).map(Target::Path),
+        // A literal one was refused by gate 1.
+        (_, text) if defect(ty, &text).is_some() => Err(Refusal::NoPlace),
+        (Type::Url, url) => Ok(Target::Url(url)),
+        (Type::Host, host) => Ok(Target::Host(host)),
+        (_, name) => Ok(Target::Name(name)),
     }
-    // A literal one was refused by gate 1.
-    well_formed(ty, &text).map_err(|_| Refusal::NoPlace)?;
-    Ok(match (ty, text) {
-        (Type::Url, url) => Target::Url(url),
-        (Type::Host, host) => Target::Host(host),
-        (_, name) => Target::Name(name),
-    })
 }
 
 /// How a primitive that names a URL uses the network.

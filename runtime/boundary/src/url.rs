@@ -28,13 +28,14 @@ pub struct Url<'s> {
     query: Option<&'s str>,
 }
 
-/// How a URL is fetched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// In the clear, port 80.
-    Http,
-    /// Over TLS, port 443.
-    Https,
+synapse_abi::numbered! {
+    /// How a URL is fetched; the number is its port where none is written.
+    pub enum Scheme: u16 {
+        /// In the clear.
+        Http = 80,
+        /// Over TLS.
+        Https = 443,
+    }
 }
 
 /// A canonical host.
@@ -70,7 +71,7 @@ impl<'s> Url<'s> {
         // The last colon is the port's, unless it stands inside brackets.
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, port_number(port, scheme)?),
-            _ => (authority, scheme.port()),
+            _ => (authority, scheme.number()),
         };
         let mut parts = tail.splitn(2, '?');
         let (path, query) = (parts.next()?, parts.next());
@@ -103,16 +104,6 @@ impl<'s> Url<'s> {
     /// What follows the `?`.
     pub fn query(&self) -> Option<&'s str> {
         self.query
-    }
-}
-
-impl Scheme {
-    /// The port where none is written.
-    pub const fn port(self) -> u16 {
-        match self {
-            Self::Http => 80,
-            Self::Https => 443,
-        }
     }
 }
 
@@ -173,7 +164,7 @@ fn v6(text: &str) -> Option<Ipv6Addr> {
 /// A port that is not the scheme's own, 1 to 65535.
 fn port_number(digits: &str, scheme: Scheme) -> Option<u16> {
     let port = digits.parse().ok()?;
-    (port != scheme.port() && !digits.starts_with(['0', '+'])).then_some(port)
+    (port != scheme.number() && !digits.starts_with(['0', '+'])).then_some(port)
 }
 
 /// Whether a path segment or a query holds only what needs no escape, `extra`,
@@ -185,12 +176,9 @@ fn spelled(text: &str, extra: &str) -> bool {
             || extra.as_bytes().contains(byte)
     };
     let mut pieces = text.as_bytes().split(|byte| *byte == b'%');
-    let escape = |piece: &[u8]| matches!(piece, [high, low, rest @ ..] if is_hex(*high) && is_hex(*low) && rest.iter().all(plain));
+    let hex = |byte: &u8| b"0123456789ABCDEF".contains(byte);
+    let escape = |piece: &[u8]| matches!(piece, [high, low, rest @ ..] if hex(high) && hex(low) && rest.iter().all(plain));
     pieces.next().is_some_and(|first| first.iter().all(plain)) && pieces.all(escape)
-}
-
-fn is_hex(byte: u8) -> bool {
-    matches!(byte, b'0'..=b'9' | b'A'..=b'F')
 }
 
 /// Whether a segment is `.` or `..`, each dot plain or `%2E`.

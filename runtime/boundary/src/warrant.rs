@@ -30,7 +30,7 @@ use crate::parse::{elements, members, parse, strings, values};
 use crate::path::NormalPath;
 use crate::scope::{Pattern, Tool};
 use crate::select::{Taken, conditions, field, resolve};
-use crate::sentence::{Argument, Call, Held, Piece, Text, string, text};
+use crate::sentence::{Argument, Call, Piece, Text, named, string, text};
 use crate::target::{TARGETS, Target, Targets};
 use crate::url::Url;
 
@@ -203,7 +203,7 @@ impl Mint {
 
 /// The bytes that a selector is over, and what they are the reply of.
 fn selected<'f>(selector: &str, facts: &'f impl Facts) -> Option<(&'f [u8], Reply<'f>)> {
-    let held = facts.held(Held::within(selector).next()?)?;
+    let held = facts.held(named(selector).next()?)?;
     Some((held.bytes, held.reply_of?))
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     }
     let says = case.entry().map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
     let call = case.call;
-    let says: Vec<&str> = says.chain(call.primitive.says().iter().copied()).collect();
+    let says: Vec<&str> = says.chain(call.primitive.row().says.iter().copied()).collect();
     let mut search = Search { case, uses, says: &says, found: None };
     let named = call.arguments().filter(|(row, _)| row.role == Role::Target);
     for ((row, value), target) in named.zip(&case.targets.0) {
@@ -401,7 +401,7 @@ fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
     for (_, value) in call.arguments() {
         if let Argument::Json(json) = value {
             strings(json).try_for_each(|text| vouched(&text.decode(), host, lines))?;
-            Held::within(json).try_for_each(whole)?;
+            named(json).try_for_each(whole)?;
         }
         let Argument::Content(content) = value else { continue };
         let pieces: Vec<Piece<'_>> = content.pieces().collect();

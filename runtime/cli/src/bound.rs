@@ -64,7 +64,8 @@ impl Bound {
     /// For a call that was refused for lack of a capability or of an entry: what the manifest
     /// lacks, or that it does not.
     pub(crate) fn lacks(&self, account: &Account<'_>) -> Option<String> {
-        let gate = synapse_abi::code::gate(account.code()).filter(|gate| matches!(gate, 2 | 4))?;
+        let gate =
+            synapse_reply::code::gate(account.code()).filter(|gate| matches!(gate, 2 | 4))?;
         let primitive = account.decision.primitive?.row().name;
         let Some(request) = self.request() else {
             return Some("not known: this version of the package is not installed any more".into());
@@ -84,7 +85,7 @@ impl Bound {
             (_, Err(refusal)) => format!(
                 "an entry in its manifest that lets {primitive} reach {}: {} [{}]",
                 targets.join(" and "),
-                refusal.name(),
+                synapse_reply::code::name(refusal),
                 refusal.number()
             ),
         })

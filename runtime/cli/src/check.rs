@@ -17,6 +17,7 @@ use synapse_boundary::{
 };
 use synapse_kernel::grant::Grant;
 use synapse_kernel::{explain, words};
+use synapse_reply::code;
 
 use crate::audit::shown;
 use crate::output;
@@ -65,7 +66,7 @@ impl Check {
             }
             for refusal in refusals(&findings) {
                 let advice = explain::refusal(refusal);
-                let name = refusal.name();
+                let name = code::name(refusal);
                 lines.push(format!("\n{name}: {}\nto pass: {}", advice.why, advice.remedy));
             }
             lines.join("\n")
@@ -112,7 +113,7 @@ fn word(finding: Option<Result<(), Refusal>>) -> String {
     match finding {
         None => "-".to_owned(),
         Some(Ok(())) => "passed".to_owned(),
-        Some(Err(refusal)) => format!("{} [{}]", refusal.name(), refusal.number()),
+        Some(Err(refusal)) => format!("{} [{}]", code::name(refusal), refusal.number()),
     }
 }
 
@@ -121,7 +122,7 @@ fn object(finding: Option<Result<(), Refusal>>) -> Value {
         None => Value::Null,
         Some(Ok(())) => json!({ "passed": true }),
         Some(Err(refusal)) => {
-            json!({ "passed": false, "code": refusal.number(), "name": refusal.name() })
+            json!({ "passed": false, "code": refusal.number(), "name": code::name(refusal) })
         }
     }
 }

@@ -5,8 +5,8 @@
 
 use serde_json::{Value, json};
 use std::io;
-use synapse_abi::registry::{Argument, Egress, Harm, Ingest, Kind, REGISTRY, Row, Type};
-use synapse_abi::reply::Form;
+use synapse_abi::registry::{Argument, Egress, Harm, Kind, REGISTRY, Row, Type};
+use synapse_reply::frame::{Form, form, ingests};
 
 use crate::output;
 
@@ -31,7 +31,13 @@ impl Primitives {
         REGISTRY.iter().try_for_each(|row| {
             let arguments: Vec<String> = row.arguments.iter().map(argument).collect();
             let id = row.primitive.id().to_string();
-            output::say(&line(&id, row.name, &flags(row), reply(row.reply), &arguments.join(", ")))
+            output::say(&line(
+                &id,
+                row.name,
+                &flags(row),
+                reply(form(row.primitive)),
+                &arguments.join(", "),
+            ))
         })
     }
 }
@@ -51,10 +57,7 @@ fn flags(row: &Row) -> String {
         Egress::ByPeer => "e",
         Egress::Always => "E",
     };
-    let ingest = match row.ingest {
-        Ingest::No => "",
-        Ingest::Yes => "I",
-    };
+    let ingest = if ingests(row.primitive) { "I" } else { "" };
     format!("{harm}{egress}{ingest}")
 }
 
@@ -113,7 +116,7 @@ fn object(row: &Row) -> Value {
             Egress::ByPeer => "by peer",
             Egress::Always => "always",
         },
-        "ingests": row.ingest == Ingest::Yes,
-        "reply": reply(row.reply),
+        "ingests": ingests(row.primitive),
+        "reply": reply(form(row.primitive)),
     })
 }

@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::thread;
-use synapse_abi::code;
 use synapse_boundary::Integrity;
 use synapse_host::console::PATIENCE;
 use synapse_host::engine::Choice;
@@ -25,6 +24,7 @@ use synapse_host::session::{Kept, Place};
 use synapse_host::{log, trust, typed};
 use synapse_kernel::task::Crossing;
 use synapse_kernel::words;
+use synapse_reply::code;
 
 use crate::grant::check;
 use crate::{mount, output};

@@ -44,7 +44,7 @@ mod tests {
     use super::list;
     use synapse_guest::Error;
     use synapse_guest::abi::code::Refusal;
-    use synapse_guest::abi::reply::{Form, Mark, header};
+    use synapse_guest::reply::frame::{Form, Mark, header};
     use synapse_guest::testing::with_door;
 
     #[test]

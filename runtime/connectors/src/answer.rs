@@ -8,10 +8,10 @@
 
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
-use synapse_abi::code::Fault;
 use synapse_abi::limits;
 use synapse_boundary::scope::Decimal;
 use synapse_primitives::execute::escape;
+use synapse_reply::Fault;
 
 /// What stands before what a verb says that failed.
 const FAILED: &str = "{\"error\":true}\n";

@@ -16,10 +16,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use synapse_abi::code::Fault;
 use synapse_kernel::manifest::{Manifest, Start, Verb};
 use synapse_primitives::platform::{Connectors, Use, Used, Using};
 use synapse_primitives::rest::Names;
+use synapse_reply::Fault;
 use tokio::sync::Mutex;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 

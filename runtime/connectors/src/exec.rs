@@ -37,11 +37,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use synapse_abi::code::Fault;
 use synapse_kernel::manifest::{Effect, FOLDER, Manifest, Start, Verb};
 use synapse_primitives::platform::Use;
 use synapse_primitives::rest::Names;
 use synapse_primitives::tree::Reach;
+use synapse_reply::Fault;
 
 use self::back::Back;
 use self::copy::Copy;

@@ -30,7 +30,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
-use synapse_abi::code::Fault;
+use synapse_reply::Fault;
 use zeroize::Zeroizing;
 
 /// The network, for servers at an address.

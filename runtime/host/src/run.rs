@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use synapse_abi::code;
 use synapse_compiled::Cache;
 use synapse_kernel::admit::COMPONENT_MAX;
 use synapse_kernel::crew::{self, Staff};
@@ -35,6 +34,7 @@ use synapse_kernel::task::{Crossing, HELD_BYTES};
 use synapse_kernel::written::{Unwritten, Written};
 use synapse_primitives::disk::{Disk, Identity, Mount};
 use synapse_primitives::mounts::Access;
+use synapse_reply::code;
 use synapse_secrets::Given;
 
 use crate::agents::{CHILDREN, Known, Timer};
@@ -623,7 +623,7 @@ fn written(options: &Options, grant: &Grant) -> Result<Option<Written>, RunError
         RunError(format!(
             "{}:{line}: no warrant can be made of this line: {} [{}]; {}",
             show(path),
-            refusal.name(),
+            code::name(refusal),
             refusal.number(),
             explain::refusal(refusal).remedy
         ))

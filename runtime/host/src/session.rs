@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
-use synapse_abi::code::Fault;
 use synapse_abi::registry::{Primitive, Role, Type};
 use synapse_boundary::target::Target;
 use synapse_boundary::{Label, NormalPath, Origin};
@@ -33,6 +32,7 @@ use synapse_kernel::session::{Author, Message, Session};
 use synapse_primitives::rest::Rest;
 use synapse_primitives::rest::format::{parse_rest, rest};
 use synapse_primitives::{Labelled, hex};
+use synapse_reply::Fault;
 
 use crate::run::MountOption;
 

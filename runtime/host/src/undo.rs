@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde_json::Value;
-use synapse_abi::code::Fault;
 use synapse_abi::registry::{Egress, Harm, Primitive};
 use synapse_kernel::record::{Kind, tag};
 use synapse_kernel::verify::Reader;
@@ -32,6 +31,7 @@ use synapse_primitives::disk::{Disk, Identity, Mount, Resolve, Undone};
 use synapse_primitives::journal::{self, Entry, INDEX, Journal, Operation};
 use synapse_primitives::mounts::Access;
 use synapse_primitives::store::StoreError;
+use synapse_reply::Fault;
 
 use crate::locks::{self, Folder, Held, Purpose};
 use crate::log;

@@ -18,7 +18,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use synapse_abi::code::Fault;
 use synapse_abi::registry::{self, Role, Type};
 use synapse_boundary::gates::Question;
 use synapse_boundary::sentence::{Argument, Piece};
@@ -26,6 +25,7 @@ use synapse_boundary::target::Target;
 use synapse_boundary::{Facts, Held, Integrity, Label};
 use synapse_primitives::Standing;
 use synapse_primitives::platform::Kind;
+use synapse_reply::Fault;
 
 use crate::account::compartments;
 use crate::explain;
@@ -187,7 +187,7 @@ impl Asking {
             tells(label),
             grouped(bytes.len())
         );
-        if let Some(fault) = fault {
+        if let Some(fault) = fault.and_then(Fault::from_number) {
             return self.own(format!("{own} none, but the fault `{}`", fault.name()));
         }
         self.own(own);

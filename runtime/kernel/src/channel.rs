@@ -18,10 +18,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
-use synapse_abi::code::Fault;
 use synapse_boundary::Label;
 use synapse_primitives::Labelled;
 use synapse_primitives::hands::Carries;
+use synapse_reply::Fault;
 
 /// Messages that wait in one direction.
 const MESSAGES: usize = 64;

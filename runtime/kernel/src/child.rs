@@ -22,10 +22,10 @@ use core::mem;
 use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
-use synapse_abi::code::Fault;
 use synapse_boundary::{Integrity, Label};
 use synapse_primitives::hands::Spawn;
 use synapse_primitives::{Labelled, Platform};
+use synapse_reply::Fault;
 
 use crate::channel::{Risen, Shelf};
 use crate::crew::{Crew, Job, Package, Turn};

@@ -26,8 +26,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
 
 use spin::Mutex;
-use synapse_abi::code::Fault;
 use synapse_primitives::Platform;
+use synapse_reply::Fault;
 
 use crate::channel::Pantry;
 use crate::engine::{Ended, Engine, TurnLimits};

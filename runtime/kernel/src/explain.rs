@@ -5,9 +5,10 @@
 //!
 //! # Not here
 //! Which code a call gets (`synapse-boundary`, `synapse-primitives`). Short
-//! names ([`Refusal::name`], [`Fault::name`]).
+//! names ([`synapse_reply::code::name`], [`Fault::name`]).
 
-use synapse_abi::code::{Fault, Refusal};
+use synapse_abi::code::Refusal;
+use synapse_reply::Fault;
 
 /// Why a code is given, and what would make the call pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

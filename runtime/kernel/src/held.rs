@@ -11,13 +11,13 @@
 
 use alloc::vec::Vec;
 
-use synapse_abi::code::Fault;
-use synapse_abi::limits::LIST;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::sentence::Argument;
 use synapse_boundary::target::Target;
 use synapse_boundary::{Authorized, Held, Reply};
 use synapse_primitives::Labelled;
+use synapse_reply::Fault;
+use synapse_reply::limits::LIST;
 
 /// A held value: its bytes, or the fault that came instead, and their SHA-256.
 #[derive(Debug)]
@@ -82,7 +82,7 @@ impl Value {
     pub(crate) fn held(&self) -> Held<'_> {
         let (bytes, fault) = match self.kept.value() {
             Ok(bytes) => (&bytes[..], None),
-            Err(fault) => (&[][..], Some(*fault)),
+            Err(fault) => (&[][..], Some(fault.number())),
         };
         let reply_of = self.about.source.as_ref().map(|source| Reply {
             primitive: source.primitive,

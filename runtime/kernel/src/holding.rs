@@ -20,13 +20,13 @@ use core::mem;
 use core::net::{IpAddr, SocketAddr};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use synapse_abi::code::Fault;
 use synapse_abi::registry::Kind;
 use synapse_boundary::capability::End as Entry;
 use synapse_boundary::scope::Terms;
 use synapse_boundary::{Label, Secrecy, Table, Warrants};
 use synapse_primitives::hands::{Carries, Hands, Spawn};
 use synapse_primitives::{Labelled, Platform};
+use synapse_reply::Fault;
 
 use crate::channel::{Risen, channel};
 use crate::child::{self, Post};

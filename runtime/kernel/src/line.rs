@@ -21,11 +21,11 @@ use core::net::IpAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll};
 
-use synapse_abi::code::Fault;
 use synapse_boundary::scope::Terms;
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::Labelled;
 use synapse_primitives::platform::{Connection, Listener as Device};
+use synapse_reply::Fault;
 
 use crate::channel::{BYTES, End, Pantry, Risen, Shelf};
 

@@ -17,13 +17,13 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use synapse_abi::limits;
 use synapse_abi::registry::Primitive;
 use synapse_boundary::cite::{Bearer, Names};
 use synapse_boundary::path::fold;
 use synapse_boundary::{Authorized, NormalPath, Rights, Scope};
 use synapse_primitives::Platform;
 use synapse_primitives::platform::Kind;
+use synapse_reply::limits;
 
 /// Entries that a walk looks at, at most.
 pub const ENTRIES: usize = 100_000;

@@ -15,16 +15,17 @@
 use alloc::vec::Vec;
 
 use sha2::{Digest, Sha256};
-use synapse_abi::code::{self, Refusal};
+use synapse_abi::code::Refusal;
 use synapse_abi::limits::SENTENCE;
 use synapse_abi::registry::{Egress, Harm, Primitive, Role};
-use synapse_abi::reply::Form;
 use synapse_boundary::gates::Question;
 pub use synapse_boundary::record::SinkFailed;
 use synapse_boundary::secret::blanks;
 use synapse_boundary::sentence::{Argument, Call};
 use synapse_boundary::target::Target;
 use synapse_boundary::{Entry, Facts, Integrity, Label, Origin, Recorder, Said, Secrecy};
+use synapse_reply::code;
+use synapse_reply::frame::{Form, form};
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
@@ -298,7 +299,7 @@ fn carries(call: &Call<'_>) -> bool {
 
 /// Whether the reply of a call stays with the kernel.
 pub(crate) fn is_held(call: &Call<'_>) -> bool {
-    call.hold() || call.primitive().row().reply == Form::Held
+    call.hold() || form(call.primitive()) == Form::Held
 }
 
 /// What a record tells of a sentence beside its primitive.

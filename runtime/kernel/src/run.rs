@@ -24,10 +24,11 @@ use core::sync::atomic::AtomicBool;
 use core::time::Duration;
 
 use spin::Mutex;
-use synapse_abi::limits;
+use synapse_abi::limits::SENTENCE;
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_primitives::execute::escape;
 use synapse_primitives::{Labelled, Platform, hex};
+use synapse_reply::limits::ANSWER;
 
 use crate::confirm::Confirm;
 use crate::crew::Staff;
@@ -400,8 +401,8 @@ pub(crate) fn bounds(grant: &Grant, memory: usize) -> TurnLimits {
     TurnLimits {
         memory_bytes: grant.memory.min(memory),
         deadline: Duration::from_secs(grant.seconds),
-        sentence_bytes: limits::SENTENCE,
-        answer_bytes: limits::ANSWER,
+        sentence_bytes: SENTENCE,
+        answer_bytes: ANSWER,
         ..TurnLimits::default()
     }
 }

@@ -17,10 +17,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use synapse_abi::turn;
 use synapse_boundary::{Integrity, Label};
 use synapse_primitives::Labelled;
 use synapse_primitives::execute::escape;
+use synapse_reply::turn;
 
 use crate::grant::Grant;
 use crate::held::Value;

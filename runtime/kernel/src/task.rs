@@ -19,10 +19,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use spin::Mutex;
-use synapse_abi::code::{Fault, Refusal};
-use synapse_abi::limits::ANSWER;
+use synapse_abi::code::Refusal;
 use synapse_abi::registry::{Egress, Harm, Primitive};
-use synapse_abi::reply::{self, Form};
 use synapse_boundary::cite::Bearer;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::sentence::{Argument, Call};
@@ -33,6 +31,9 @@ use synapse_boundary::{
 };
 use synapse_primitives::rest::Creator;
 use synapse_primitives::{Caller, Executed, Labelled, Platform, execute, most};
+use synapse_reply::Fault;
+use synapse_reply::frame::{self, Form};
+use synapse_reply::limits::ANSWER;
 
 use crate::channel::{Pantry, Risen};
 use crate::confirm::{Asker, Confirm, Scene};
@@ -464,7 +465,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
     }
 
     fn frame(&self, form: Form, payload: &[u8]) -> engine::Reply {
-        let header = reply::header(form, self.mark.label().integrity);
+        let header = frame::header(form, self.mark.label().integrity);
         let mut bytes = Vec::with_capacity(header.len().saturating_add(payload.len()));
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(payload);
@@ -611,7 +612,7 @@ fn charge(call: &Call<'_>) -> usize {
         (Primitive::FsRead | Primitive::ValueRead, Argument::Uint(length)) => {
             usize::try_from(length).unwrap_or(usize::MAX)
         }
-        _ => match call.primitive().row().reply {
+        _ => match frame::form(call.primitive()) {
             Form::Nothing | Form::Handle => 0,
             Form::Bytes | Form::Json | Form::Held => usize::MAX,
         },

@@ -8,8 +8,8 @@
 //! Sentences for people (the command line).
 
 use sha2::{Digest, Sha256};
-use synapse_abi::code;
 use synapse_abi::registry::Primitive;
+use synapse_reply::code;
 
 use crate::record::{CHAIN, HEAD, HEADER, Kind, MAGIC, RECORD, VERSION};
 

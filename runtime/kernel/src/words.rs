@@ -9,10 +9,11 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use synapse_abi::code::{self, Fault, Refusal};
-use synapse_abi::registry::Ingest;
+use synapse_abi::code::Refusal;
 use synapse_boundary::{Integrity, Said};
 use synapse_primitives::platform::Asker;
+use synapse_reply::code::{self, Fault};
+use synapse_reply::frame::ingests;
 
 use crate::record::{Kind, WARRANT, tag};
 use crate::render;
@@ -49,8 +50,7 @@ pub fn crossing(crossing: &Crossing<'_>) -> String {
     };
     let held = if crossing.held { "  [held]" } else { "" };
     // The mark stays risen: what matters here is the call that brings text in.
-    let brings = !crossing.warrant
-        && crossing.primitive.is_some_and(|found| found.row().ingest == Ingest::Yes);
+    let brings = !crossing.warrant && crossing.primitive.is_some_and(ingests);
     let outside = number == 0 && brings && crossing.mark == Integrity::Ingested;
     let mark = if outside { "  [read from outside]" } else { "" };
     format!("#{} {asked}{name}{space}{target}  {what}{held}{mark}", crossing.record)
@@ -76,9 +76,7 @@ pub fn record(record: &Record<'_>) -> String {
 /// A code's short name, where it has one.
 #[must_use]
 pub fn code_name(code: u16) -> Option<&'static str> {
-    Refusal::from_number(code)
-        .map(Refusal::name)
-        .or_else(|| Fault::from_number(code).map(Fault::name))
+    Refusal::from_number(code).map(code::name).or_else(|| Fault::from_number(code).map(Fault::name))
 }
 
 /// A record's kind in words.

@@ -120,7 +120,7 @@ impl Written {
 
 /// A warrant in words: what is to be done, and to what.
 fn words(call: &Call<'_>) -> String {
-    let verb = call.primitive().says().first().copied().map(String::from);
+    let verb = call.primitive().row().says.first().copied().map(String::from);
     let targets = call.arguments().filter(|(row, _)| row.role == Role::Target);
     let targets = targets.map(|(row, value)| match value {
         Argument::Text(text) => text.decode().into_owned(),

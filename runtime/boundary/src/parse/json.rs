@@ -14,150 +14,134 @@
 use synapse_abi::code::Refusal;
 use synapse_abi::limits;
 
-use super::{Parser, require};
+use super::{Parser, Read, require};
 use crate::sentence::{Argument, Text};
 use crate::words::{below, is};
 
-/// What may stand as a value inside a Json.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum References {
-    /// Literals only.
-    None,
-    /// Held values.
-    Held,
-    /// Selectors.
-    Selectors,
-    /// Either, of what was parsed.
-    Parsed,
-}
+/// Reads what begins with `{"$`, where that may stand for a value.
+pub(super) type Reference<'s> = fn(&mut Parser<'s>) -> Read<Argument<'s>>;
 
 impl<'s> Parser<'s> {
     /// A Json or Literal argument.
-    pub(super) fn json(&mut self, references: References) -> Result<Argument<'s>, Refusal> {
+    pub(super) fn json(&mut self, reference: Reference<'s>) -> Read<Argument<'s>> {
         let start = self.rest;
-        self.object(limits::JSON_DEPTH, references)?;
+        self.object(limits::JSON_DEPTH, reference)?;
         let json = self.since(start);
         self.at_most(limits::JSON, json.len());
         Ok(Argument::Json(json))
     }
 
     /// An object, itself one of `levels`.
-    fn object(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
+    fn object(&mut self, levels: usize, reference: Reference<'s>) -> Read {
         let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
         let member = |parser: &mut Self| {
             // One `$` at the beginning of a key is the language's own.
             let key = parser.string()?.raw();
             require(!key.starts_with('$') || key.starts_with("$$"))?;
-            parser.eat(":")?;
-            parser.value(inner, references)
+            parser.eat(":")?.value(inner, reference)
         };
         self.series("{", "}", member).map(drop)
     }
 
     /// A value with room for `levels` of nesting.
-    fn value(&mut self, levels: usize, references: References) -> Result<(), Refusal> {
+    fn value(&mut self, levels: usize, reference: Reference<'s>) -> Read {
         match self.rest.as_bytes() {
-            [b'{', b'"', b'$', after, ..] if *after != b'$' => match references {
-                References::None => Err(Refusal::Malformed),
-                References::Parsed if *after == b's' => self.selector().map(drop),
-                References::Held | References::Parsed => self.reference().map(drop),
-                References::Selectors => self.selector().map(drop),
-            },
-            [b'{', ..] => self.object(levels, references),
+            [b'{', b'"', b'$', after, ..] if *after != b'$' => reference(self).map(drop),
+            [b'{', ..] => self.object(levels, reference),
             [b'[', ..] => {
                 let inner = levels.checked_sub(1).ok_or(Refusal::Malformed)?;
-                self.series("[", "]", |parser| parser.value(inner, references)).map(drop)
+                self.series("[", "]", |parser| parser.value(inner, reference)).map(drop)
             }
-            [b'n', ..] => self.eat("null"),
+            [b'n', ..] => self.eat("null").map(drop),
             _ => self.scalar(),
         }
     }
 
     /// A string, a truth value or a number.
-    fn scalar(&mut self) -> Result<(), Refusal> {
+    fn scalar(&mut self) -> Read {
         match self.rest.as_bytes() {
             [b'"', ..] => self.string().map(drop),
-            [b't', ..] => self.eat("true"),
-            [b'f', ..] => self.eat("false"),
-            _ => self.number(),
+            [b't', ..] => self.eat("true").map(drop),
+            [b'f', ..] => self.eat("false").map(drop),
+            _ => self.decimal(),
         }
     }
 
     /// The unique result over a held value.
-    pub(super) fn selector(&mut self) -> Result<&'s str, Refusal> {
+    pub(super) fn selector(&mut self) -> Read<Argument<'s>> {
         let start = self.rest;
-        self.eat("{\"$select\":")?;
-        self.uint()?;
+        self.eat("{\"$select\":")?.uint()?;
         self.named();
         if self.take(",\"where\":") {
             self.list(limits::SELECTOR_CONDITIONS, |parser| {
-                parser.eat("[")?;
-                parser.string()?;
-                parser.eat(",")?;
-                parser.choice(&["eq", "prefix"])?;
-                parser.eat(",")?;
-                parser.scalar()?;
-                parser.eat("]")
+                parser.eat("[")?.string()?;
+                parser.eat(",")?.choice(&["eq", "prefix"])?;
+                parser.eat(",")?.scalar()?;
+                parser.eat("]").map(drop)
             })?;
         }
         if self.take(",\"order\":[") {
             self.choice(&["max", "min"])?;
-            self.eat(",")?;
-            self.string()?;
+            self.eat(",")?.string()?;
             self.eat("]")?;
         }
-        self.eat(",\"take\":")?;
-        self.string()?;
+        self.eat(",\"take\":")?.string()?;
         self.eat("}")?;
         let selector = self.since(start);
         self.at_most(limits::SELECTOR, selector.len());
-        Ok(selector)
+        Ok(Argument::Selector(selector))
     }
 
     /// A string between quotes.
-    pub(super) fn string(&mut self) -> Result<Text<'s>, Refusal> {
-        self.eat("\"")?;
-        let start = self.rest;
+    pub(crate) fn string(&mut self) -> Read<Text<'s>> {
+        let start = self.eat("\"")?.rest;
         loop {
             self.rest = after_plain(self.rest);
             let escape = match self.rest.as_bytes() {
                 [b'"', ..] => break,
                 [b'\\', b'"' | b'\\' | b'n' | b'r' | b't', ..] => 2,
-                [b'\\', b'u', b'0', b'0', high, low, ..] if is_control(*high, *low) => 6,
+                // The one spelling of every other control.
+                [b'\\', b'u', b'0', b'0', b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f', ..]
+                | [b'\\', b'u', b'0', b'0', b'1', b'0'..=b'9' | b'a'..=b'f', ..]
+                | [b'\\', b'u', b'0', b'0', b'7', b'f', ..] => 6,
                 _ => return Err(Refusal::Malformed),
             };
             self.rest = self.rest.get(escape..).ok_or(Refusal::Malformed)?;
         }
-        let text = self.since(start);
-        self.eat("\"")?;
-        Ok(Text(text))
+        let text = Text(self.since(start));
+        self.eat("\"").map(|_| text)
     }
 
     /// 0, or 1 to 15 digits without a leading zero.
-    pub(super) fn uint(&mut self) -> Result<u64, Refusal> {
-        let digits = self.run(|byte| byte.is_ascii_digit())?;
-        require(
-            digits.len() <= limits::UINT_DIGITS && (digits == "0" || !digits.starts_with('0')),
-        )?;
+    pub(super) fn uint(&mut self) -> Read<u64> {
+        let digits = self.digits()?;
+        require(digits == "0" || !digits.starts_with('0'))?;
         digits.parse().map_err(|_| Refusal::Malformed)
     }
 
     /// A decimal number; minus zero is not one.
-    fn number(&mut self) -> Result<(), Refusal> {
+    fn decimal(&mut self) -> Read {
         let negative = self.take("-");
         let whole = self.uint()?;
         if !self.take(".") {
             return require(!negative || whole != 0);
         }
-        let digits = self.run(|byte| byte.is_ascii_digit())?;
-        require(digits.len() <= limits::UINT_DIGITS && !digits.ends_with('0'))
+        require(!self.digits()?.ends_with('0'))
+    }
+
+    /// As many digits as a Uint may have.
+    fn digits(&mut self) -> Read<&'s str> {
+        let start = self.rest;
+        self.rest = start.trim_start_matches(|char: char| char.is_ascii_digit());
+        let digits = self.since(start);
+        require((1..=limits::UINT_DIGITS).contains(&digits.len())).map(|()| digits)
     }
 }
 
 /// Whether a text is JSON as the door spells it, and names nothing held.
 pub(crate) fn is_json(text: &str) -> bool {
     let mut parser = Parser::new(text);
-    parser.value(limits::JSON_DEPTH, References::None).is_ok() && parser.rest.is_empty()
+    parser.value(limits::JSON_DEPTH, |_| Err(Refusal::Malformed)).is_ok() && parser.rest.is_empty()
 }
 
 /// The members of an object that was parsed: keys as they are meant, values as
@@ -186,10 +170,15 @@ impl<'s> Parser<'s> {
     /// One value and the comma after it.
     fn element(&mut self) -> Option<&'s str> {
         let start = self.rest;
-        self.value(limits::JSON_DEPTH, References::Parsed).ok()?;
+        self.value(limits::JSON_DEPTH, Self::either).ok()?;
         let value = self.since(start);
         self.take(",");
         Some(value)
+    }
+
+    /// A held value or a selector: which of them may stand here was asked before.
+    fn either(&mut self) -> Read<Argument<'s>> {
+        if self.rest.starts_with("{\"$h") { self.held() } else { self.selector() }
     }
 }
 
@@ -217,12 +206,4 @@ pub(crate) fn after_plain(text: &str) -> &str {
     }
     let is_plain = |byte: &&u8| !matches!(byte, 0..b' ' | b'"' | b'\\' | 0x7f);
     text.get(plain.saturating_add(rest.iter().take_while(is_plain).count())..).unwrap_or_default()
-}
-
-/// Whether `\u00` and these digits are the one spelling of a control.
-const fn is_control(high: u8, low: u8) -> bool {
-    matches!(
-        (high, low),
-        (b'0', b'0'..=b'8' | b'b' | b'c' | b'e' | b'f') | (b'1', b'0'..=b'9' | b'a'..=b'f') | (b'7', b'f')
-    )
 }

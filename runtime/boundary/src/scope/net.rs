@@ -222,7 +222,7 @@ impl Scope {
     /// the compartments of both, and both must be cleared for what is sent.
     ///
     /// # Errors
-    /// `Denied` or `OutOfScope`; the fault is [`synapse_abi::code::Fault::Address`].
+    /// `Denied` or `OutOfScope`; the fault is `Address`.
     pub fn check_resolved(&self, address: IpAddr, place: &Place<'_>) -> Result<Terms, Refusal> {
         let named = self.check_net(place)?;
         match self.nets.check(address, place) {

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use synapse_abi::code::{self, Refusal};
+use synapse_abi::code::Refusal;
 use synapse_abi::registry::{Primitive, REGISTRY};
 use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
 use synapse_boundary::{
     Decided, Entry, Facts, Integrity, Label, Mark, Opened, Recorder, Said, commit, decide, examine,
 };
+use synapse_reply::code;
 
 use crate::leave::{Leave, mint};
 use crate::model::{grammar, judge};

@@ -122,7 +122,7 @@ fn a_held_url_that_is_not_canonical_is_not_refused_by_gate_1() {
     let opened =
         commit(verdict, &mut Tape::default(), &mut Warrants::default(), &world, 0).unwrap();
     let Opened::Refused(refused) = opened else { panic!() };
-    assert_eq!(synapse_abi::code::gate(refused.refusal.number()), Some(4), "{refused:?}");
+    assert_eq!(synapse_reply::code::gate(refused.refusal.number()), Some(4), "{refused:?}");
 }
 
 /// A target that a gate refused stands in the record too.

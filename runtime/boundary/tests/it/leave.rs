@@ -37,7 +37,7 @@ pub(crate) fn mint(world: &World, sentence: &Sentence, row: &Row) -> Result<Fund
                 let path = format!("/{}", world.path(sentence, row, place).unwrap()?.join("/"));
                 let folder = path.strip_suffix("/**").or_else(|| path.strip_suffix("/*"));
                 let folder = folder.unwrap_or(&path);
-                let says = (folder != path).then(|| row.primitive.says());
+                let says = (folder != path).then_some(row.says);
                 let sound = folder != "/data"
                     && (folder == path || !names::is_protected(&names::split(folder)));
                 find(world, sentence, &mut found, says, &|_, word| {

@@ -1,11 +1,11 @@
 //! Random worlds and sentences, the same for the same seed. Small alphabets, so
 //! that what is asked for and what is granted often meet.
 
-use synapse_abi::code::Fault;
 use synapse_abi::registry::{Argument, Kind, Primitive, REGISTRY, Rights, Role, Row, Type};
 use synapse_boundary::capability::End;
 use synapse_boundary::scope::{Effect, Method};
 use synapse_boundary::{Integrity, Secrecy, Warrants};
+use synapse_reply::Fault;
 
 use crate::names::{self, BAD, HOSTS, NAMES, NETS, STEPS, URLS, WRONG_HOSTS, WRONG_URLS};
 use crate::sentences::Random;

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use synapse_abi::code::{Fault, Refusal};
+use synapse_abi::code::Refusal;
 use synapse_boundary::capability::Table;
 use synapse_boundary::gates::Question;
 use synapse_boundary::record::SinkFailed;
@@ -17,6 +17,7 @@ use synapse_boundary::{
     Origin, Recorder, Request, Rights, Said, Secrecy, TurnEnd, Verdict, Warrants, answer, commit,
     decide, decide_answered,
 };
+use synapse_reply::Fault;
 
 /// Steps of one life at most.
 const DEPTH: usize = 7;
@@ -539,7 +540,7 @@ impl Facts for World {
             label: Label::new(integrity, Secrecy::NONE, Origin::NONE),
             bytes: kept.map_or("", |kept| kept.text).as_bytes(),
             digest: [0; 32],
-            fault: kept.is_none().then_some(Fault::NotFound),
+            fault: kept.is_none().then_some(Fault::NotFound.number()),
             reply_of: None,
         })
     }

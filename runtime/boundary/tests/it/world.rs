@@ -2,7 +2,6 @@
 
 use core::fmt::Write as _;
 
-use synapse_abi::code::Fault;
 use synapse_abi::registry::{Kind, Primitive, Row, Type};
 use synapse_boundary::capability::Table;
 use synapse_boundary::gates::{Facts, Held, Request};
@@ -11,6 +10,7 @@ use synapse_boundary::scope::{
 };
 use synapse_boundary::url::{Host, Url};
 use synapse_boundary::{Integrity, Label, Mark, Names, NormalPath, Origin, Secrecy, Warrants};
+use synapse_reply::Fault;
 
 use crate::leave::{Funds, Leave};
 use crate::names;
@@ -364,7 +364,7 @@ impl Facts for World {
             label: value.stamp.label(),
             bytes: &value.bytes,
             digest: [0; 32],
-            fault: value.fault,
+            fault: value.fault.map(Fault::number),
             reply_of: None,
         })
     }

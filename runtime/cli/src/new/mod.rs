@@ -61,7 +61,7 @@ fn project(name: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// The manifest of the two crates: the project's own, without what else it has.
+/// The manifest of the three crates: the project's own, without what else it has.
 fn workspace(root: &str) -> String {
     let start = root.find("[workspace.package]").unwrap_or_default();
     let tables = root.get(start..).unwrap_or_default();
@@ -69,7 +69,7 @@ fn workspace(root: &str) -> String {
     format!(
         "# The SDK of guests, as it was when this project was made. The tables are those of\n\
          # the project that it comes from; most of the dependencies are not used here.\n\
-         [workspace]\nresolver = \"3\"\nmembers = [\"guest-sdk\", \"runtime/abi\"]\n\n{}\n",
+         [workspace]\nresolver = \"3\"\nmembers = [\"guest-sdk\", \"runtime/abi\", \"runtime/reply\"]\n\n{}\n",
         // What stands before the first profile may be a comment on it.
         tables.trim_end_matches(|last: char| last != '"' && last != ']').trim_end()
     )

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use serde_json::Value;
-use synapse_abi::code;
+use synapse_reply::code;
 
 use crate::guest::guest;
 use crate::run::ENGINES;

@@ -14,10 +14,10 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use synapse_abi::code::Fault;
 use synapse_primitives::platform::{Kind, WHOLE_BYTES};
 use synapse_primitives::rest::Names;
 use synapse_primitives::tree::{Becomes, Change, PART, Reach, Tree, Unmade};
+use synapse_reply::Fault;
 
 use super::copy::{Copy, Differs};
 use super::{Unfit, git};

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use synapse_abi::code::Fault;
 use synapse_connectors::approval::{Approved, Folder, Unapproved};
 use synapse_connectors::board::{Board, Unready};
 use synapse_connectors::confine::{Launcher, Wall};
@@ -18,6 +17,7 @@ use synapse_kernel::manifest::Manifest;
 use synapse_primitives::platform::{Connectors, Use, Used};
 use synapse_primitives::rest::Names;
 use synapse_primitives::tree::NoTree;
+use synapse_reply::Fault;
 use synapse_secrets::{Given, Secret, Value};
 use tempfile::TempDir;
 

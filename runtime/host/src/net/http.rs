@@ -207,7 +207,7 @@ fn authority(url: &Url<'_>) -> String {
         Host::V4(address) => address.to_string(),
         Host::V6(address) => format!("[{address}]"),
     };
-    if url.port() == url.scheme().port() { host } else { format!("{host}:{}", url.port()) }
+    if url.port() == url.scheme().number() { host } else { format!("{host}:{}", url.port()) }
 }
 
 /// Whether all readers would agree where the body ends.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::task::Wake;
 
 use spin::Mutex;
-use synapse_abi::code::Fault;
 use synapse_guest::Reply;
 use synapse_kernel::admit::Admitted;
 use synapse_kernel::crew::{Finding, Package, Packages, Staff};
@@ -20,6 +19,7 @@ use synapse_kernel::session::Session;
 use synapse_kernel::task::{HELD_BYTES, Watch};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
+use synapse_reply::Fault;
 
 /// What a guest does: its sentences, one after the other, and how it ends.
 #[derive(Clone, Debug, Default)]

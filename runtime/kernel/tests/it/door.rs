@@ -4,8 +4,6 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_abi::code::Fault;
-use synapse_abi::reply::{Form, Mark};
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::{Door, Ended};
 use synapse_kernel::grant::Grant;
@@ -14,6 +12,8 @@ use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Broken, Reader, Record};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
+use synapse_reply::Fault;
+use synapse_reply::frame::{Form, Mark};
 
 const GRANT: &str = r#"
 version = 1

@@ -4,7 +4,6 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_abi::reply::{Form, Mark};
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
@@ -12,6 +11,7 @@ use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
+use synapse_reply::frame::{Form, Mark};
 
 const GRANT: &str = r#"
 version = 1

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use spin::Mutex;
-use synapse_abi::reply::Form;
 use synapse_boundary::{Integrity, Label, Origin, Said, Secrecy};
 use synapse_kernel::asking::Asking;
 use synapse_kernel::confirm::{Confirm, Heard};
@@ -27,6 +26,7 @@ use synapse_kernel::verify::{Reader, Record};
 use synapse_kernel::words;
 use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
+use synapse_reply::frame::Form;
 
 /// Programs of each test.
 const PROGRAMS: u64 = 3000;

@@ -4,7 +4,7 @@ use core::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use spin::Mutex;
-use synapse_abi::code::{Fault, Refusal};
+use synapse_abi::code::Refusal;
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
@@ -15,6 +15,7 @@ use synapse_primitives::memory::Memory;
 use synapse_primitives::mounts::Access;
 use synapse_primitives::platform::{Use, Used};
 use synapse_primitives::rest::Names;
+use synapse_reply::Fault;
 
 const GRANT: &str = r#"version = 1
 primitives = ["tool_use", "tool_commit", "value_read"]
@@ -180,7 +181,7 @@ fn i5_a_fault_has_the_connectors_label_and_a_sealed_one_that_of_all_it_was_told(
     assert_eq!(world.task.mark().integrity, Integrity::Ingested);
     let mut world = World::new("think");
     let answer = world.ask(&call("tool_use", "sealed/think", "{}", ""));
-    assert_eq!(answer.map(|answer| answer.len()), Ok(synapse_abi::limits::REPLY));
+    assert_eq!(answer.map(|answer| answer.len()), Ok(synapse_reply::limits::REPLY));
     let payroll = Secrecy::bit(Secrecy::NAMED).unwrap();
     assert!(payroll.is_within(world.task.mark().secrecy), "it was told before");
     // Cleared for everything, where mail is not.

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Instant;
 
 use rustls::RootCertStore;
-use synapse_abi::limits::{FETCH, REPLY};
-use synapse_abi::reply::Form;
+use synapse_reply::frame::Form;
+use synapse_reply::limits::{FETCH, REPLY};
 
 use super::world::{Act, Names, PUBLIC, Server, World, get};
 

@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use synapse_abi::reply::Form;
+use synapse_reply::frame::Form;
 
 use super::world::World;
 

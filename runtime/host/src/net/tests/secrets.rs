@@ -3,7 +3,7 @@
 use core::fmt::Write as _;
 
 use rustls::RootCertStore;
-use synapse_abi::reply::Form;
+use synapse_reply::frame::Form;
 use synapse_secrets::{Given, Secret, Value};
 
 use super::world::{Act, Names, PUBLIC, Server, World, get, with_headers};

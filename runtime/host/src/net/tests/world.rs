@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rustls::RootCertStore;
-use synapse_abi::reply::Form;
 use synapse_boundary::{Integrity, Label, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
@@ -22,6 +21,7 @@ use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_primitives::Fault;
 use synapse_primitives::disk::{Disk, Screen};
 use synapse_primitives::platform::Asker;
+use synapse_reply::frame::Form;
 use synapse_secrets::Given;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
