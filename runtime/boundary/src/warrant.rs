@@ -33,6 +33,7 @@ use crate::select::{Taken, conditions, field, resolve};
 use crate::sentence::{Argument, Call, Held, Piece, Text, string, text};
 use crate::target::{TARGETS, Target, Targets};
 use crate::url::Url;
+use crate::words::words;
 
 /// Compartments that a warrant lets out, since what it names was typed.
 const LET_OUT: Secrecy = Secrecy::PROMPT.join(Secrecy::FILES);
@@ -58,6 +59,8 @@ pub(crate) struct Mint {
     primitive: Primitive,
     /// What it covers; nothing where a selector says.
     targets: Targets<'static>,
+    /// That of the first, if it is the only one that it covers.
+    key: Option<u64>,
     uses: u8,
     citation: Citation,
 }
@@ -158,9 +161,17 @@ impl Warrants {
 
     /// The record of a live warrant for this very call.
     pub(crate) fn naming<F: Facts>(&self, case: &Case<'_, '_, F>) -> Option<u64> {
-        let names = |(_, mint): &&(u64, Mint)| mint.uses > 0 && mint.names(case);
+        let key = key(case.targets.at(0));
+        let may = |mint: &Mint| mint.uses > 0 && mint.key.is_none_or(|own| Some(own) == key);
+        let names = |(_, mint): &&(u64, Mint)| may(mint) && mint.names(case);
         self.live.iter().find(names).map(|(record, _)| *record)
     }
+}
+
+/// Equal for equal targets: what is looked at of many warrants to find one.
+fn key(target: Option<&Target<'_>>) -> Option<u64> {
+    let text = target?.text()?.as_bytes();
+    Some(words(text).fold(0, |key, word| key.rotate_left(9) ^ word))
 }
 
 /// Whether a warrant for this call is enough for what gate 3 has stopped it for.
@@ -178,9 +189,8 @@ impl Mint {
         let Case { call, targets, facts, .. } = case;
         let same = |place| match (self.targets.at(place), targets.at(place)) {
             (Some(Target::Path(fixed)), Some(Target::Path(path))) => {
-                let is_pattern = || fixed.as_str().ends_with('*');
                 let pattern = || Pattern::parse(fixed.as_str());
-                fixed == path || (is_pattern() && pattern().is_ok_and(|it| it.covers(path)))
+                fixed == path || pattern().is_ok_and(|it| it.covers(path))
             }
             // In its place stands a selector, or nothing.
             (None, Some(target)) => target.text().is_some_and(|text| {
@@ -192,7 +202,7 @@ impl Mint {
         self.primitive == call.primitive
             && targets.0.iter().flatten().all(Result::is_ok)
             && (0..TARGETS).all(same)
-            && case.entry().is_none_or(agrees)
+            && case.entry.is_none_or(agrees)
     }
 
     /// The JSON value of the argument at this place.
@@ -243,7 +253,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     if case.request.mark.label().integrity == Integrity::Ingested {
         return Err(Refusal::Tainted);
     }
-    let says = case.entry().map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
+    let says = case.entry.map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
     let call = case.call;
     let says: Vec<&str> = says.chain(call.primitive.says().iter().copied()).collect();
     let mut search = Search { case, uses, says: &says, found: None };
@@ -257,7 +267,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
         }
     }
     if let Argument::Json(json) = call.argument(1) {
-        let tool = case.entry().ok_or(Refusal::OutOfScope)?;
+        let tool = case.entry.ok_or(Refusal::OutOfScope)?;
         let roles = &tool.verb.arguments;
         let aimless = roles.values().all(String::is_empty);
         for (name, value) in members(json) {
@@ -275,7 +285,8 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     let Call { raw, primitive, .. } = *call;
     let owned = |place| Some(Ok(case.targets.at(place)?.owned()));
     let targets = Targets(core::array::from_fn(owned));
-    Ok(Mint { raw: raw.into(), primitive, targets, uses, citation })
+    let first = targets.at(0).filter(|target| !target.text().is_some_and(|it| it.ends_with('*')));
+    Ok(Mint { raw: raw.into(), primitive, key: key(first), targets, uses, citation })
 }
 
 /// A search of the human's lines for all that one warrant fixes.
