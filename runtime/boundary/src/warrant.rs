@@ -22,7 +22,7 @@ use core::ops::Range;
 use synapse_abi::code::Refusal;
 use synapse_abi::registry::{Egress, Primitive, Role};
 
-use crate::cite::{Wanted, cite, cite_from};
+use crate::cite::{Wanted, cite};
 use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped, Verdict};
 use crate::label::{Integrity, Secrecy};
 use crate::link::vouched;
@@ -306,10 +306,12 @@ impl<F: Facts> Search<'_, '_, '_, F> {
             Target::Path(path)
                 if path.as_str().ends_with("/*") || path.as_str().ends_with("/**") =>
             {
-                Pattern::parse(path.as_str()).map_err(|_| Refusal::BadName)?;
-                return self.cited(Wanted::Pattern(path.as_str()), Some(self.says));
+                let pattern = Pattern::parse(path.as_str())?;
+                let stars = path.as_str().strip_prefix(pattern.path().as_str());
+                let wanted = Wanted::Path(pattern.path(), stars.unwrap_or_default());
+                return self.cited(wanted, Some(self.says));
             }
-            Target::Path(path) => Wanted::Path(path),
+            Target::Path(path) => Wanted::Path(path, ""),
             Target::Url(url) => Wanted::Url(url),
             Target::Host(host) => Wanted::Host(host),
             Target::Port(port) => Wanted::Port(*port),
@@ -365,10 +367,11 @@ impl<F: Facts> Search<'_, '_, '_, F> {
         let mut refusal = Refusal::NotCited;
         for (line, text) in request.lines.iter().enumerate().rev() {
             let mut from = 0;
-            while let Some(span) = cite_from(text, from, wanted, *facts) {
+            while let Some(span) = cite(text, from, wanted, *facts) {
                 from = span.end;
                 let mut rest = [text.get(..span.start), text.get(span.end..)].into_iter().flatten();
-                let said = |says| rest.any(|rest| cite(rest, Wanted::Word(says), *facts).is_some());
+                let said =
+                    |says| rest.any(|rest| cite(rest, 0, Wanted::Word(says), *facts).is_some());
                 let citation = Citation { line, span, verb: verb.into() };
                 if !says.is_none_or(said) {
                     continue;
@@ -402,11 +405,11 @@ fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
     let whole = |number| {
         let source = facts.held(number).and_then(|held| held.reply_of);
         let wanted = source.and_then(|reply| match (reply.primitive, reply.target) {
-            (Primitive::FsRead, Target::Path(path)) => Some(Wanted::Path(path)),
+            (Primitive::FsRead, Target::Path(path)) => Some(Wanted::Path(path, "")),
             (Primitive::NetHttpGet, Target::Url(url)) => Some(Wanted::Url(url)),
             _ => None,
         });
-        let is_named = |wanted| lines.iter().any(|line| cite(line, wanted, *facts).is_some());
+        let is_named = |wanted| lines.iter().any(|line| cite(line, 0, wanted, *facts).is_some());
         if wanted.is_some_and(is_named) { Ok(()) } else { vouched(text(number)?, host, lines) }
     };
     for (_, value) in call.arguments() {
