@@ -35,7 +35,7 @@ use crate::secret::blanks;
 use crate::sentence::{Argument, Call, Sentence};
 use crate::target::{Target, Targets, method};
 use crate::url::{Host, Url};
-use crate::warrant::{Mint, Warrants, covers, mint};
+use crate::warrant::{LET_OUT, Mint, Warrants, check_links, mint};
 
 /// What a task brings to a decision.
 #[derive(Clone, Copy, Debug)]
@@ -460,14 +460,19 @@ impl<F: Facts> Case<'_, '_, F> {
             .clearance()
             .map_or(Secrecy::NONE, |cleared| self.justification.secrecy.without(cleared));
         let leaks = (leak != Secrecy::NONE).then_some(Refusal::NotCleared);
+        let leaves = self.call.primitive.row().egress != Egress::Never;
         let Some(refusal) = harm.filter(|_| !is_trusted).or(leaks) else {
             // What may be done once is done, though it needed no warrant yet.
-            let counts = harm.is_some() || self.call.primitive.row().egress != Egress::Never;
-            return Ok(Cover::Covered(named.filter(|_| counts)));
+            return Ok(Cover::Covered(named.filter(|_| leaves || harm.is_some())));
         };
-        let stopped = Stopped { refusal, leak };
-        let covers = named.is_some() && covers(self, &stopped)?;
-        Ok(if covers { Cover::Covered(named) } else { Cover::Pending(stopped) })
+        let kept = leak.without(LET_OUT).without(self.request.scope.let_out);
+        if named.is_none() || refusal == Refusal::Protected || kept != Secrecy::NONE {
+            return Ok(Cover::Pending(Stopped { refusal, leak }));
+        }
+        if leaves {
+            check_links(self)?;
+        }
+        Ok(Cover::Covered(named))
     }
 
     /// What a justification from outside is not enough for.

@@ -15,15 +15,15 @@
 //! # Not here
 //! Where a line names a target (`cite`). What needs a warrant (`gates`).
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use synapse_abi::code::Refusal;
-use synapse_abi::registry::{Egress, Primitive, Role};
+use synapse_abi::registry::{Primitive, Role};
 
 use crate::cite::{Wanted, cite};
-use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped, Verdict};
+use crate::gates::{Case, Facts, Finding, Reply, Request, Verdict};
 use crate::label::{Integrity, Secrecy};
 use crate::link::vouched;
 use crate::parse::{elements, members, parse, strings, values};
@@ -36,7 +36,7 @@ use crate::url::Url;
 use crate::words::words;
 
 /// Compartments that a warrant lets out, since what it names was typed.
-const LET_OUT: Secrecy = Secrecy::PROMPT.join(Secrecy::FILES);
+pub(crate) const LET_OUT: Secrecy = Secrecy::PROMPT.join(Secrecy::FILES);
 
 /// How a selector begins.
 const SELECTS: &str = "{\"$select\":";
@@ -45,10 +45,10 @@ const SELECTS: &str = "{\"$select\":";
 /// its session. A task without lines of the human mints none.
 #[derive(Debug, Default)]
 pub struct Warrants {
-    /// Each with the number of its record.
-    live: Vec<(u64, Mint)>,
+    /// Each by the number of its record.
+    live: BTreeMap<u64, Mint>,
     /// Each with the uses that a retry may mint again.
-    funded: Vec<(Citation, u8)>,
+    funded: BTreeMap<Citation, u8>,
 }
 
 /// What the gates let be minted; it is a warrant once its record is taken.
@@ -66,10 +66,11 @@ pub(crate) struct Mint {
 }
 
 /// The place in the session's lines that funds a warrant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Citation {
     line: usize,
-    span: Range<usize>,
+    /// Where its bytes begin and end.
+    span: [usize; 2],
     verb: String,
 }
 
@@ -84,13 +85,13 @@ pub enum TurnEnd {
 
 impl Warrants {
     /// Those of a task that has none.
-    pub const NONE: Self = Self { live: Vec::new(), funded: Vec::new() };
+    pub const NONE: Self = Self { live: BTreeMap::new(), funded: BTreeMap::new() };
 
     /// Ends a turn, and every warrant with it.
     pub fn end_turn(&mut self, end: TurnEnd) {
         for (citation, again) in &mut self.funded {
-            let unspent = self.live.iter().filter(|(_, mint)| mint.citation == *citation);
-            let unspent = unspent.fold(0_u8, |sum, (_, mint)| sum.saturating_add(mint.uses));
+            let unspent = self.live.values().filter(|mint| mint.citation == *citation);
+            let unspent = unspent.fold(0_u8, |sum, mint| sum.saturating_add(mint.uses));
             *again = if end == TurnEnd::Retried { unspent } else { 0 };
         }
         self.live.clear();
@@ -98,8 +99,7 @@ impl Warrants {
 
     /// Whether a citation has so many uses to give.
     fn funds(&self, citation: &Citation, uses: u8) -> bool {
-        let mut known = self.funded.iter().filter(|(known, _)| known == citation);
-        known.next().is_none_or(|(_, again)| *again >= uses)
+        self.funded.get(citation).is_none_or(|again| *again >= uses)
     }
 
     /// What a call moves to a child, and what is left then; `None` of any other call.
@@ -119,25 +119,26 @@ impl Warrants {
             }
             // All but its uses, which stand last.
             let (wanted, _) = named.rsplit_once(',').ok_or(Refusal::Spent)?;
-            let same = |(_, mint): &&mut (u64, Mint)| {
+            let same = |(_, mint): &(&u64, &mut Mint)| {
                 mint.uses >= uses && mint.raw.rsplit_once(',').is_some_and(|(own, _)| own == wanted)
             };
             let (record, mint) = left.live.iter_mut().find(same).ok_or(Refusal::Spent)?;
             mint.uses = mint.uses.saturating_sub(uses);
-            match moved.live.iter_mut().find(|(known, _)| known == record) {
-                Some((_, part)) => part.uses = part.uses.saturating_add(uses),
-                None => moved.live.push((*record, Mint { uses, ..mint.clone() })),
-            }
+            let part = || Mint { uses: 0, ..mint.clone() };
+            let part = moved.live.entry(*record).or_insert_with(part);
+            part.uses = part.uses.saturating_add(uses);
         }
         Ok(Some([moved, left]))
     }
 
     /// Whether another decision was quicker to have what this one found.
     pub(crate) fn is_spent(&self, verdict: &Verdict<'_>) -> bool {
-        let spent = |(record, mint): &(u64, Mint)| Some(*record) == verdict.cause && mint.uses == 0;
-        let parts = |call| self.part(call).is_ok();
+        let used = verdict.cause.and_then(|record| self.live.get(&record));
+        let fails = |call| self.part(call).is_err();
         match &verdict.judged {
-            Finding::Passed(_) => self.live.iter().any(spent) || !verdict.call().is_none_or(parts),
+            Finding::Passed(_) => {
+                used.is_some_and(|it| it.uses == 0) || verdict.call().is_some_and(fails)
+            }
             Finding::Minted(mint) => !self.funds(&mint.citation, mint.uses),
             Finding::Refused(_) | Finding::Stopped(_) => false,
         }
@@ -145,16 +146,14 @@ impl Warrants {
 
     /// Makes a warrant of what its record allows.
     pub(crate) fn add(&mut self, mint: Mint, record: u64) {
-        match self.funded.iter_mut().find(|(known, _)| *known == mint.citation) {
-            Some((_, again)) => *again = again.saturating_sub(mint.uses),
-            None => self.funded.push((mint.citation.clone(), 0)),
-        }
-        self.live.push((record, mint));
+        let again = self.funded.entry(mint.citation.clone()).or_default();
+        *again = again.saturating_sub(mint.uses);
+        self.live.insert(record, mint);
     }
 
     /// Takes one use of the warrant with this record, if there is one.
     pub(crate) fn spend(&mut self, record: Option<u64>) {
-        for (_, mint) in self.live.iter_mut().filter(|(live, _)| Some(*live) == record) {
+        if let Some(mint) = record.and_then(|record| self.live.get_mut(&record)) {
             mint.uses = mint.uses.saturating_sub(1);
         }
     }
@@ -163,7 +162,7 @@ impl Warrants {
     pub(crate) fn naming<F: Facts>(&self, case: &Case<'_, '_, F>) -> Option<u64> {
         let key = key(case.targets.at(0));
         let may = |mint: &Mint| mint.uses > 0 && mint.key.is_none_or(|own| Some(own) == key);
-        let names = |(_, mint): &&(u64, Mint)| may(mint) && mint.names(case);
+        let names = |(_, mint): &(&u64, &Mint)| may(mint) && mint.names(case);
         self.live.iter().find(names).map(|(record, _)| *record)
     }
 }
@@ -172,16 +171,6 @@ impl Warrants {
 fn key(target: Option<&Target<'_>>) -> Option<u64> {
     let text = target?.text()?.as_bytes();
     Some(words(text).fold(0, |key, word| key.rotate_left(9) ^ word))
-}
-
-/// Whether a warrant for this call is enough for what gate 3 has stopped it for.
-pub(crate) fn covers<F: Facts>(case: &Case<'_, '_, F>, stopped: &Stopped) -> Result<bool, Refusal> {
-    let kept = stopped.leak.without(LET_OUT).without(case.request.scope.let_out);
-    let may = stopped.refusal != Refusal::Protected && kept == Secrecy::NONE;
-    if may && case.call.primitive.row().egress != Egress::Never {
-        check_links(case)?;
-    }
-    Ok(may)
 }
 
 impl Mint {
@@ -372,7 +361,7 @@ impl<F: Facts> Search<'_, '_, '_, F> {
                 let mut rest = [text.get(..span.start), text.get(span.end..)].into_iter().flatten();
                 let said =
                     |says| rest.any(|rest| cite(rest, 0, Wanted::Word(says), *facts).is_some());
-                let citation = Citation { line, span, verb: verb.into() };
+                let citation = Citation { line, span: [span.start, span.end], verb: verb.into() };
                 if !says.is_none_or(said) {
                     continue;
                 }
@@ -391,7 +380,7 @@ impl<F: Facts> Search<'_, '_, '_, F> {
 }
 
 /// Whether no text that a warranted call sends leads where the human did not.
-fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
+pub(crate) fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
     let Case { call, targets, facts, request: Request { lines, .. }, .. } = case;
     let host = match targets.at(0) {
         Some(Target::Url(url)) => Some(Url::parse(url)?.host()),
