@@ -211,14 +211,8 @@ impl<'s> Verdict<'s> {
         yes: Option<&Answer<'_>>,
     ) {
         let Some(case) = self.case(request, facts) else { return };
-        let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
-        (self.cause, self.judged) = match passed {
-            Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, Finding::Passed(passed)),
-            Ok((Cover::Minted(mint), Ok(_))) => (None, Finding::Minted(mint)),
-            Ok((Cover::Pending(stopped), Ok(_))) => (None, Finding::Stopped(stopped)),
-            Ok((Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)))
-            | Err(refusal) => (None, Finding::Refused(refusal)),
-        };
+        let found = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
+        (self.cause, self.judged) = found.unwrap_or_else(|it| (None, Finding::Refused(it)));
     }
 
     /// The call that was asked for, if it was one.
@@ -416,19 +410,26 @@ fn label<'c, 'a, 's, F: Facts>(
     Granted(case): Granted<&'c Case<'a, 's, F>>,
     yes: Option<&Answer<'_>>,
 ) -> Result<Justified<&'c Case<'a, 's, F>>, Refusal> {
-    Ok(match (case.cover()?, yes) {
-        (Cover::Pending(_), Some(_)) => Justified(case, Cover::Covered(None)),
-        (cover, _) => Justified(case, cover),
-    })
+    let cover = case.cover()?;
+    let is_sworn = yes.is_some() && matches!(cover, Cover::Pending(_));
+    Ok(Justified(case, if is_sworn { Cover::Covered(None) } else { cover }))
 }
 
-/// Gate 4: every target lies inside the scope.
+/// Gate 4: every target lies inside the scope. With what was found goes the warrant
+/// that a permission rests on.
 fn scope<'s, F: Facts>(
     Justified(case, cover): Justified<&Case<'_, 's, F>>,
-) -> (Cover, Result<InScope<'s>, Refusal>) {
+) -> (Option<u64>, Finding<'s>) {
     let (scope, room) = (case.request.scope, case.facts.journal_room());
     let mut passed = InScope { scope, terms: Terms::default(), room, expects: None };
-    (cover, case.located(&mut passed.terms).map(|()| passed))
+    match (cover, case.located(&mut passed.terms)) {
+        (Cover::Covered(warrant), Ok(())) => (warrant, Finding::Passed(passed)),
+        (Cover::Minted(mint), Ok(())) => (None, Finding::Minted(mint)),
+        (Cover::Pending(stopped), Ok(())) => (None, Finding::Stopped(stopped)),
+        (Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)) => {
+            (None, Finding::Refused(refusal))
+        }
+    }
 }
 
 impl<F: Facts> Case<'_, '_, F> {

@@ -8,6 +8,7 @@
 //! What a match means (`scope`).
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -115,7 +116,7 @@ impl Ruling {
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
     /// What those with one literal part say together, by depth.
-    said: HashMap<Vec<u8>, [Ruling; 3]>,
+    said: HashMap<Box<[u8]>, [Ruling; 3]>,
     /// The lengths of literal parts that occur, in rising order.
     lengths: Vec<usize>,
 }
@@ -128,7 +129,7 @@ impl Patterns {
         if let Err(place) = self.lengths.binary_search(&literal.len()) {
             self.lengths.insert(place, literal.len());
         }
-        for (depth, said) in self.said.entry_ref(literal).or_default().iter_mut().enumerate() {
+        for (depth, said) in self.said.entry(literal.into()).or_default().iter_mut().enumerate() {
             let from = if more.rights == Rights::NONE { 0 } else { depth };
             if (from..=depth).any(|depth| reach.includes(depth)) {
                 *said = said.join(more);
