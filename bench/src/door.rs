@@ -6,7 +6,7 @@
 use core::hint::black_box;
 use std::rc::Rc;
 
-use synapse_boundary::scope::{BadPattern, Pattern};
+use synapse_boundary::scope::Pattern;
 use synapse_boundary::{
     Facts, Held, Integrity, Label, Mark, Names, NormalPath, Opened, Request, Rights, Scope, Table,
     Verdict, Warrants, commit, decide, parse,
@@ -274,7 +274,7 @@ fn targets(number: u16) -> Vec<String> {
 }
 
 fn pattern(text: &str) -> Result<Pattern, Failure> {
-    Pattern::parse(text).map_err(|why: BadPattern| format!("`{text}` is no pattern: {why:?}"))
+    Pattern::parse(text).map_err(|why| format!("`{text}` is no pattern: {why:?}"))
 }
 
 const ALL: Rights = Rights::LIST.and(Rights::READ).and(Rights::WRITE).and(Rights::DELETE);

@@ -24,7 +24,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use crate::path::NormalPath;
 use crate::protected::is_protected;
-use crate::scope::{Decimal, Pattern};
+use crate::scope::Decimal;
 
 /// What the kernel's index knows about names inside the granted mounts. One that
 /// says no more knows of none.
@@ -58,10 +58,8 @@ pub enum Bearer<'a> {
 /// What a line is searched for.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
-    /// A file or a directory.
-    Path(&'a NormalPath<'a>),
-    /// A path pattern, `/a/*` or `/a/**`.
-    Pattern(&'a str),
+    /// A file or a directory, or what the stars of a pattern behind it reach.
+    Path(&'a NormalPath<'a>, &'a str),
     /// A canonical URL.
     Url(&'a str),
     /// A canonical host.
@@ -79,15 +77,10 @@ pub enum Wanted<'a> {
     Word(&'a [&'a str]),
 }
 
-/// Where the line names what is wanted, in bytes; `None` where it does not, or
-/// where a longer name that exists stands in the same place. Nothing names a whole
-/// mount, or by a pattern what is protected.
-pub fn cite(line: &str, wanted: Wanted<'_>, names: &dyn Names) -> Option<Range<usize>> {
-    cite_from(line, 0, wanted, names)
-}
-
-/// As [`cite`], for the first place that begins at a byte of the line or after it.
-pub(crate) fn cite_from(
+/// The first place from a byte of the line on where it names what is wanted, in bytes;
+/// `None` where it does not, or where a longer name that exists stands in the same
+/// place. Nothing names a whole mount, or by a pattern what is protected.
+pub fn cite(
     line: &str,
     from: usize,
     wanted: Wanted<'_>,
@@ -108,8 +101,8 @@ impl Wanted<'_> {
     /// How many tokens may name it: more than one where it, or a host path, has blanks.
     fn width(self, names: &dyn Names) -> usize {
         let text = match self {
-            Self::Path(path) => path.as_str(),
-            Self::Pattern(text) | Self::Text(text, _) => text,
+            Self::Path(path, _) => path.as_str(),
+            Self::Text(text, _) => text,
             Self::Word(words) => {
                 return words.iter().map(|word| word.split(' ').count()).max().unwrap_or(1);
             }
@@ -127,18 +120,14 @@ impl Wanted<'_> {
         let has_noun = |number, nouns: &str| {
             !is_short(number) || nouns.split(['_', '-', '.', ' ']).any(|noun| same(before, noun))
         };
-        let is_path = |text, path: &NormalPath<'_>| {
-            !covers_mount(path, names)
-                && has_noun(text, "file folder directory")
-                && meaning(text, names).as_deref() == Some(path.as_str())
-        };
         match self {
-            Self::Path(path) => is_path(text, path),
-            Self::Pattern(wanted) => Pattern::parse(wanted).is_ok_and(|pattern| {
-                let stars = wanted.strip_prefix(pattern.path().as_str()).unwrap_or_default();
-                !is_protected(pattern.path())
-                    && is_path(text.strip_suffix(stars).unwrap_or(text), pattern.path())
-            }),
+            Self::Path(path, stars) => {
+                let text = text.strip_suffix(stars).unwrap_or(text);
+                !covers_mount(path, names)
+                    && (stars.is_empty() || !is_protected(path))
+                    && has_noun(text, "file folder directory")
+                    && meaning(text, names).as_deref() == Some(path.as_str())
+            }
             Self::Url(url) => {
                 let place = text.split('#').next().unwrap_or_default();
                 (place.contains("://") || is_place(place))

@@ -35,7 +35,7 @@ use crate::secret::blanks;
 use crate::sentence::{Argument, Call, Sentence};
 use crate::target::{Target, Targets, method};
 use crate::url::{Host, Url};
-use crate::warrant::{Mint, Warrants, covers, mint};
+use crate::warrant::{LET_OUT, Mint, Warrants, check_links, mint};
 
 /// What a task brings to a decision.
 #[derive(Clone, Copy, Debug)]
@@ -187,19 +187,20 @@ impl<'s> Verdict<'s> {
         request: &'a Request<'a, 's>,
         facts: &'a F,
     ) -> Option<Case<'a, 's, F>> {
-        let Sentence { call, uses } = match &self.sentence {
-            Ok(sentence) => sentence,
-            Err(refusal) => {
-                self.judged = Finding::Refused(*refusal);
-                return None;
-            }
-        };
+        if let Err(refusal) = self.sentence {
+            self.judged = Finding::Refused(refusal);
+        }
+        let Sentence { call, uses } = self.sentence.as_ref().ok()?;
         for value in call.held().filter_map(|number| facts.held(number)) {
             self.justification = self.justification.join(value.label);
         }
         self.targets.fill(call, facts);
-        let (targets, justification) = (&self.targets, &self.justification);
-        Some(Case { call, uses: *uses, targets, justification, request, facts })
+        let entry = match self.targets.at(0) {
+            Some(Target::Name(name)) => request.scope.entry(name),
+            _ => None,
+        };
+        let Self { targets, justification, .. } = self;
+        Some(Case { call, uses: *uses, targets, entry, justification, request, facts })
     }
 
     /// Has all four gates speak, with the human's yes to this very sentence for a reason.
@@ -210,14 +211,8 @@ impl<'s> Verdict<'s> {
         yes: Option<&Answer<'_>>,
     ) {
         let Some(case) = self.case(request, facts) else { return };
-        let passed = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
-        (self.cause, self.judged) = match passed {
-            Ok((Cover::Covered(warrant), Ok(passed))) => (warrant, Finding::Passed(passed)),
-            Ok((Cover::Minted(mint), Ok(_))) => (None, Finding::Minted(mint)),
-            Ok((Cover::Pending(stopped), Ok(_))) => (None, Finding::Stopped(stopped)),
-            Ok((Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)))
-            | Err(refusal) => (None, Finding::Refused(refusal)),
-        };
+        let found = capability(Parsed(&case)).and_then(|granted| label(granted, yes)).map(scope);
+        (self.cause, self.judged) = found.unwrap_or_else(|it| (None, Finding::Refused(it)));
     }
 
     /// The call that was asked for, if it was one.
@@ -332,18 +327,19 @@ pub struct Findings {
 /// Examines one sentence without deciding it.
 pub fn examine(request: Request<'_, '_>, facts: &impl Facts, raw: &[u8]) -> Findings {
     let mut verdict = Verdict::new(&request, raw);
-    let Some(case) = verdict.case(&request, facts) else {
-        let gates = [verdict.refusal().map(Err), None, None, None];
-        return Findings { justification: verdict.justification, gates, warrant: None };
-    };
-    let label = match case.cover() {
-        Ok(Cover::Covered(warrant)) => Ok(warrant),
-        Ok(Cover::Minted(_)) => Ok(None),
-        Ok(Cover::Pending(Stopped { refusal, .. })) | Err(refusal) => Err(refusal),
-    };
-    let results = [Ok(()), case.granted(), label.map(drop), case.located().map(drop)];
-    let warrant = label.ok().flatten();
-    Findings { justification: verdict.justification, gates: results.map(Some), warrant }
+    let (mut gates, mut warrant) =
+        ([verdict.sentence.as_ref().err().map(|it| Err(*it)), None, None, None], None);
+    if let Some(case) = verdict.case(&request, facts) {
+        let label = case.cover().and_then(|cover| match cover {
+            Cover::Covered(warrant) => Ok(warrant),
+            Cover::Minted(_) => Ok(None),
+            Cover::Pending(Stopped { refusal, .. }) => Err(refusal),
+        });
+        warrant = label.ok().flatten();
+        let located = case.located(&mut Terms::default());
+        gates = [Ok(()), case.granted(), label.map(drop), located].map(Some);
+    }
+    Findings { justification: verdict.justification, gates, warrant }
 }
 
 /// A sentence before the gates: what it asks for, who asks, and what the kernel knows.
@@ -352,6 +348,8 @@ pub(crate) struct Case<'a, 's, F> {
     /// How often, where it asks for a warrant.
     pub(crate) uses: Option<u8>,
     pub(crate) targets: &'a Targets<'s>,
+    /// The entry of the verb that it names.
+    pub(crate) entry: Option<&'s Tool>,
     justification: &'a Label,
     pub(crate) request: &'a Request<'a, 's>,
     pub(crate) facts: &'a F,
@@ -412,21 +410,29 @@ fn label<'c, 'a, 's, F: Facts>(
     Granted(case): Granted<&'c Case<'a, 's, F>>,
     yes: Option<&Answer<'_>>,
 ) -> Result<Justified<&'c Case<'a, 's, F>>, Refusal> {
-    Ok(match (case.cover()?, yes) {
-        (Cover::Pending(_), Some(_)) => Justified(case, Cover::Covered(None)),
-        (cover, _) => Justified(case, cover),
-    })
+    let cover = case.cover()?;
+    let is_sworn = yes.is_some() && matches!(cover, Cover::Pending(_));
+    Ok(Justified(case, if is_sworn { Cover::Covered(None) } else { cover }))
 }
 
-/// Gate 4: every target lies inside the scope.
+/// Gate 4: every target lies inside the scope. With what was found goes the warrant
+/// that a permission rests on.
 fn scope<'s, F: Facts>(
     Justified(case, cover): Justified<&Case<'_, 's, F>>,
-) -> (Cover, Result<InScope<'s>, Refusal>) {
+) -> (Option<u64>, Finding<'s>) {
     let (scope, room) = (case.request.scope, case.facts.journal_room());
-    (cover, case.located().map(|terms| InScope { scope, terms, room, expects: None }))
+    let mut passed = InScope { scope, terms: Terms::default(), room, expects: None };
+    match (cover, case.located(&mut passed.terms)) {
+        (Cover::Covered(warrant), Ok(())) => (warrant, Finding::Passed(passed)),
+        (Cover::Minted(mint), Ok(())) => (None, Finding::Minted(mint)),
+        (Cover::Pending(stopped), Ok(())) => (None, Finding::Stopped(stopped)),
+        (Cover::Pending(Stopped { refusal, .. }), Err(_)) | (_, Err(refusal)) => {
+            (None, Finding::Refused(refusal))
+        }
+    }
 }
 
-impl<'s, F: Facts> Case<'_, 's, F> {
+impl<F: Facts> Case<'_, '_, F> {
     fn granted(&self) -> Result<(), Refusal> {
         let Request { table, calls_left, .. } = self.request;
         if !table.grants(self.call.primitive) {
@@ -455,47 +461,48 @@ impl<'s, F: Facts> Case<'_, 's, F> {
             .clearance()
             .map_or(Secrecy::NONE, |cleared| self.justification.secrecy.without(cleared));
         let leaks = (leak != Secrecy::NONE).then_some(Refusal::NotCleared);
+        let leaves = self.call.primitive.row().egress != Egress::Never;
         let Some(refusal) = harm.filter(|_| !is_trusted).or(leaks) else {
             // What may be done once is done, though it needed no warrant yet.
-            let counts = harm.is_some() || self.call.primitive.row().egress != Egress::Never;
-            return Ok(Cover::Covered(named.filter(|_| counts)));
+            return Ok(Cover::Covered(named.filter(|_| leaves || harm.is_some())));
         };
-        let stopped = Stopped { refusal, leak };
-        let covers = named.is_some() && covers(self, &stopped)?;
-        Ok(if covers { Cover::Covered(named) } else { Cover::Pending(stopped) })
+        let kept = leak.without(LET_OUT).without(self.request.scope.let_out);
+        if named.is_none() || refusal == Refusal::Protected || kept != Secrecy::NONE {
+            return Ok(Cover::Pending(Stopped { refusal, leak }));
+        }
+        if leaves {
+            check_links(self)?;
+        }
+        Ok(Cover::Covered(named))
     }
 
     /// What a justification from outside is not enough for.
     fn harm(&self) -> Option<Refusal> {
         let (primitive, harm) = (self.call.primitive, self.call.primitive.row().harm);
         let mut targets = self.targets.0.iter().flatten();
-        let mut paths = targets.clone().flatten().map(Target::path);
-        if harm != Harm::None && paths.clone().flatten().any(is_protected) {
+        let mut paths = targets.clone().flatten().filter_map(Target::path);
+        if harm != Harm::None && paths.any(is_protected) {
             return Some(Refusal::Protected);
         }
+        let is_own = |path| self.facts.is_own_creation(path);
         // A target with a defect names nothing that the task could have made.
-        let mut own = || {
-            targets.all(Result::is_ok)
-                && paths.all(|path| path.is_some_and(|path| self.facts.is_own_creation(path)))
-        };
+        let mut own = || targets.all(|it| matches!(it, Ok(Target::Path(path)) if is_own(path)));
         // Making a name, adding to an end and moving to a free name are undone by
         // their record alone.
         let replaces = matches!(self.call.argument(2), Argument::Choice(REPLACE));
         let displaces =
             primitive == Primitive::FsEdit || (primitive == Primitive::FsWrite && replaces);
-        match harm {
-            Harm::Destructive if primitive == Primitive::FsDelete && own() => None,
-            Harm::Destructive => Some(Refusal::Destructive),
-            Harm::Journaled if displaces && self.facts.journal_room() == 0 && !own() => {
-                Some(Refusal::Irreversible)
-            }
-            Harm::Journaled => None,
+        let harms = match harm {
+            Harm::Destructive => primitive != Primitive::FsDelete || !own(),
+            Harm::Journaled => displaces && self.facts.journal_room() == 0 && !own(),
             Harm::None => {
-                let stores = self.entry().is_some_and(|tool| tool.effect == Effect::Store);
-                let acts = || self.terms().is_ok_and(|terms| terms.acts);
-                (stores || acts()).then_some(Refusal::Destructive)
+                let stores = self.entry.is_some_and(|tool| tool.effect == Effect::Store);
+                let mut terms = Terms::default();
+                stores || (self.terms(&mut terms).is_ok() && terms.acts > 0)
             }
-        }
+        };
+        let journaled = harm == Harm::Journaled;
+        harms.then_some(if journaled { Refusal::Irreversible } else { Refusal::Destructive })
     }
 
     /// What the other end of an egress call is cleared for; `None` where nothing
@@ -506,12 +513,15 @@ impl<'s, F: Facts> Case<'_, 's, F> {
                 self.request.table.get(number, registry::Kind::Any)?.peer
             }
             (Egress::Never | Egress::ByPeer, _) => None,
-            (Egress::Always, _) => self.terms().ok().map(|terms| terms.clear),
+            (Egress::Always, _) => {
+                let mut terms = Terms::default();
+                self.terms(&mut terms).ok().map(|()| terms.clear)
+            }
         }
     }
 
-    /// What the entries that cover the targets say, where each is covered.
-    fn located(&self) -> Result<Terms, Refusal> {
+    /// Whether each of the targets is covered, and under which terms.
+    fn located(&self, terms: &mut Terms) -> Result<(), Refusal> {
         let Self { call, uses, targets, request, facts, .. } = self;
         // No grant names a model yet, and no entry means no.
         if call.primitive == Primitive::ModelGenerate {
@@ -530,53 +540,45 @@ impl<'s, F: Facts> Case<'_, 's, F> {
                 _ => {}
             }
         }
-        let terms = self.terms()?;
+        self.terms(terms)?;
         let commits = call.primitive == Primitive::ToolCommit;
-        match (self.entry(), targets.at(0)) {
+        match (self.entry, targets.at(0)) {
             (Some(tool), _) if commits != (tool.effect == Effect::Commit) => {
-                return Err(Refusal::OutOfScope);
+                Err(Refusal::OutOfScope)
             }
             // What a warrant leaves open is inside its limits when it is used.
-            _ if uses.is_some() => {}
-            (Some(tool), _) => tool.check(call.span(1), *facts)?,
-            (None, Some(Target::Url(_))) => headers(call.span(1), *facts).map(drop)?,
-            (None, _) => {}
+            _ if uses.is_some() => Ok(()),
+            (Some(tool), _) => tool.check(call.span(1), *facts),
+            (None, Some(Target::Url(_))) => headers(call.span(1), *facts).map(drop),
+            (None, _) => Ok(()),
         }
-        Ok(terms)
     }
 
-    /// What the entries say that cover its place on the network, or its verb.
-    fn terms(&self) -> Result<Terms, Refusal> {
-        let scope = self.request.scope;
-        match &self.targets.0 {
-            [Some(Err(defect)), _] => Err(*defect),
+    /// Fills in what the entries say that cover its place on the network, or its verb;
+    /// of paths they say nothing.
+    fn terms(&self, terms: &mut Terms) -> Result<(), Refusal> {
+        let (scope, primitive) = (self.request.scope, self.call.primitive);
+        *terms = match &self.targets.0 {
+            [None | Some(Ok(Target::Path(_))), _] => return Ok(()),
+            [Some(Err(defect)), _] => return Err(*defect),
             [Some(Ok(Target::Url(url))), _] => {
                 let url = Url::parse(url)?;
-                let place = Place::of(&url, method(self.call.primitive));
-                let terms = scope.check_net(&place)?;
+                let place = Place::of(&url, method(primitive));
+                scope.check_net(&place)?;
                 let secrets: Vec<_> = blanks(self.call)?.iter().map(|blank| blank.name).collect();
-                if secrets.is_empty() {
-                    return Ok(terms);
-                }
                 let carried = scope.check_net(&Place { secrets: &secrets, ..place });
                 let served = secrets.iter().all(|name| self.facts.serves(name, &url));
-                carried.ok().filter(|_| served).ok_or(Refusal::Secret)
+                carried.ok().filter(|_| served).ok_or(Refusal::Secret)?
             }
             [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
                 let (host, method) = (Host::parse(host)?, Method::Listen);
                 let port = u16::try_from(*port).map_err(|_| Refusal::Malformed)?;
-                scope.check_net(&Place { host, port, method, path: None, secrets: &[] })
+                scope.check_net(&Place { host, port, method, path: None, secrets: &[] })?
             }
-            [None | Some(Ok(Target::Path(_))), _] => Ok(Terms::default()),
-            _ if self.call.primitive == Primitive::AgentSpawn => Ok(Terms::default()),
-            _ => self.entry().map(|tool| tool.terms).ok_or(Refusal::OutOfScope),
-        }
-    }
-
-    /// The entry of the verb that it names.
-    pub(crate) fn entry(&self) -> Option<&'s Tool> {
-        let Some(Target::Name(name)) = self.targets.at(0) else { return None };
-        self.request.scope.entry(name)
+            _ if primitive == Primitive::AgentSpawn => return Ok(()),
+            _ => self.entry.ok_or(Refusal::OutOfScope)?.terms,
+        };
+        Ok(())
     }
 }
 

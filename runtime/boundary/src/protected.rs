@@ -39,21 +39,22 @@ const PAIRS: &[(&str, &str)] = &[
 /// Whether the path is, or lies below, a protected name.
 #[must_use]
 pub fn is_protected(path: &NormalPath<'_>) -> bool {
-    let (folded, mut before) = (fold(path.as_str()), "");
-    // Each of the names and of the pairs has a dot, and most others have none.
-    for name in folded.split('/') {
+    let folded = fold(path.as_str());
+    // Each of the names and of the pairs has a dot, and most paths have none.
+    if !folded.contains('.') {
+        return false;
+    }
+    // Behind the last one: a directory that would become or cease to be half of a pair.
+    let after = folded.split('/').skip(1).chain([""]);
+    folded.split('/').zip(after).any(|(name, next)| {
         let pair = |(first, second): &(&str, &str)| {
             let prefix = second.strip_suffix('*');
-            before == *first && prefix.map_or(name == *second, |prefix| name.starts_with(prefix))
+            let is_second = prefix.map_or(next == *second, |prefix| next.starts_with(prefix));
+            name == *first && (is_second || next.is_empty())
         };
         let is_name = || ENDS.iter().any(|end| name.ends_with(end)) || NAMES.contains(&name);
-        if (name.contains('.') && is_name()) || (before.contains('.') && PAIRS.iter().any(pair)) {
-            return true;
-        }
-        before = name;
-    }
-    // A directory that would become or cease to be half of a pair.
-    before.contains('.') && PAIRS.iter().any(|(first, _)| *first == before)
+        name.contains('.') && (is_name() || PAIRS.iter().any(pair))
+    })
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ use crate::label::Secrecy;
 use crate::path::{NormalPath, fold};
 use net::Nets;
 pub use net::{HostPattern, Method, Net, Network, Place, Terms};
-pub use pattern::{BadPattern, Pattern, Reach};
+pub use pattern::{Pattern, Reach};
 use pattern::{Patterns, Ruling};
 pub use tools::{Decimal, Effect, Limit, Tool, Verb, day};
 
@@ -194,11 +194,11 @@ mod tests {
     fn patterns_are_normal_and_their_stars_stand_last() {
         assert_eq!(pattern("/**").reach(), Reach::Subtree);
         assert_eq!(pattern("/*").path().as_str(), "/");
-        assert_eq!(Pattern::parse("/a*/b"), Err(BadPattern::Star));
-        assert_eq!(Pattern::parse("/a/**/b"), Err(BadPattern::Star));
-        assert_eq!(Pattern::parse("/a//b"), Err(BadPattern::NotNormal));
-        assert_eq!(Pattern::parse("/a/../b/**"), Err(BadPattern::NotNormal));
-        assert_eq!(Pattern::parse("a/**"), Err(BadPattern::Path(Refusal::NotAbsolute)));
-        assert_eq!(Pattern::parse(""), Err(BadPattern::Path(Refusal::NotAbsolute)));
+        assert_eq!(Pattern::parse("/a*/b"), Err(Refusal::BadName));
+        assert_eq!(Pattern::parse("/a/**/b"), Err(Refusal::BadName));
+        assert_eq!(Pattern::parse("/a//b"), Err(Refusal::BadName));
+        assert_eq!(Pattern::parse("/a/../b/**"), Err(Refusal::BadName));
+        assert_eq!(Pattern::parse("a/**"), Err(Refusal::NotAbsolute));
+        assert_eq!(Pattern::parse(""), Err(Refusal::NotAbsolute));
     }
 }

@@ -15,15 +15,15 @@
 //! # Not here
 //! Where a line names a target (`cite`). What needs a warrant (`gates`).
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use synapse_abi::code::Refusal;
-use synapse_abi::registry::{Egress, Primitive, Role};
+use synapse_abi::registry::{Primitive, Role};
 
-use crate::cite::{Wanted, cite, cite_from};
-use crate::gates::{Case, Facts, Finding, Reply, Request, Stopped, Verdict};
+use crate::cite::{Wanted, cite};
+use crate::gates::{Case, Facts, Finding, Reply, Request, Verdict};
 use crate::label::{Integrity, Secrecy};
 use crate::link::vouched;
 use crate::parse::{elements, members, parse, strings, values};
@@ -33,9 +33,10 @@ use crate::select::{Taken, conditions, field, resolve};
 use crate::sentence::{Argument, Call, Piece, Text, named, string, text};
 use crate::target::{TARGETS, Target, Targets};
 use crate::url::Url;
+use crate::words::words;
 
 /// Compartments that a warrant lets out, since what it names was typed.
-const LET_OUT: Secrecy = Secrecy::PROMPT.join(Secrecy::FILES);
+pub(crate) const LET_OUT: Secrecy = Secrecy::PROMPT.join(Secrecy::FILES);
 
 /// How a selector begins.
 const SELECTS: &str = "{\"$select\":";
@@ -44,10 +45,10 @@ const SELECTS: &str = "{\"$select\":";
 /// its session. A task without lines of the human mints none.
 #[derive(Debug, Default)]
 pub struct Warrants {
-    /// Each with the number of its record.
-    live: Vec<(u64, Mint)>,
+    /// Each by the number of its record.
+    live: BTreeMap<u64, Mint>,
     /// Each with the uses that a retry may mint again.
-    funded: Vec<(Citation, u8)>,
+    funded: BTreeMap<Citation, u8>,
 }
 
 /// What the gates let be minted; it is a warrant once its record is taken.
@@ -58,15 +59,18 @@ pub(crate) struct Mint {
     primitive: Primitive,
     /// What it covers; nothing where a selector says.
     targets: Targets<'static>,
+    /// That of the first, if it is the only one that it covers.
+    key: Option<u64>,
     uses: u8,
     citation: Citation,
 }
 
 /// The place in the session's lines that funds a warrant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Citation {
     line: usize,
-    span: Range<usize>,
+    /// Where its bytes begin and end.
+    span: [usize; 2],
     verb: String,
 }
 
@@ -81,13 +85,13 @@ pub enum TurnEnd {
 
 impl Warrants {
     /// Those of a task that has none.
-    pub const NONE: Self = Self { live: Vec::new(), funded: Vec::new() };
+    pub const NONE: Self = Self { live: BTreeMap::new(), funded: BTreeMap::new() };
 
     /// Ends a turn, and every warrant with it.
     pub fn end_turn(&mut self, end: TurnEnd) {
         for (citation, again) in &mut self.funded {
-            let unspent = self.live.iter().filter(|(_, mint)| mint.citation == *citation);
-            let unspent = unspent.fold(0_u8, |sum, (_, mint)| sum.saturating_add(mint.uses));
+            let unspent = self.live.values().filter(|mint| mint.citation == *citation);
+            let unspent = unspent.fold(0_u8, |sum, mint| sum.saturating_add(mint.uses));
             *again = if end == TurnEnd::Retried { unspent } else { 0 };
         }
         self.live.clear();
@@ -95,8 +99,7 @@ impl Warrants {
 
     /// Whether a citation has so many uses to give.
     fn funds(&self, citation: &Citation, uses: u8) -> bool {
-        let mut known = self.funded.iter().filter(|(known, _)| known == citation);
-        known.next().is_none_or(|(_, again)| *again >= uses)
+        self.funded.get(citation).is_none_or(|again| *again >= uses)
     }
 
     /// What a call moves to a child, and what is left then; `None` of any other call.
@@ -116,25 +119,26 @@ impl Warrants {
             }
             // All but its uses, which stand last.
             let (wanted, _) = named.rsplit_once(',').ok_or(Refusal::Spent)?;
-            let same = |(_, mint): &&mut (u64, Mint)| {
+            let same = |(_, mint): &(&u64, &mut Mint)| {
                 mint.uses >= uses && mint.raw.rsplit_once(',').is_some_and(|(own, _)| own == wanted)
             };
             let (record, mint) = left.live.iter_mut().find(same).ok_or(Refusal::Spent)?;
             mint.uses = mint.uses.saturating_sub(uses);
-            match moved.live.iter_mut().find(|(known, _)| known == record) {
-                Some((_, part)) => part.uses = part.uses.saturating_add(uses),
-                None => moved.live.push((*record, Mint { uses, ..mint.clone() })),
-            }
+            let part = || Mint { uses: 0, ..mint.clone() };
+            let part = moved.live.entry(*record).or_insert_with(part);
+            part.uses = part.uses.saturating_add(uses);
         }
         Ok(Some([moved, left]))
     }
 
     /// Whether another decision was quicker to have what this one found.
     pub(crate) fn is_spent(&self, verdict: &Verdict<'_>) -> bool {
-        let spent = |(record, mint): &(u64, Mint)| Some(*record) == verdict.cause && mint.uses == 0;
-        let parts = |call| self.part(call).is_ok();
+        let used = verdict.cause.and_then(|record| self.live.get(&record));
+        let fails = |call| self.part(call).is_err();
         match &verdict.judged {
-            Finding::Passed(_) => self.live.iter().any(spent) || !verdict.call().is_none_or(parts),
+            Finding::Passed(_) => {
+                used.is_some_and(|it| it.uses == 0) || verdict.call().is_some_and(fails)
+            }
             Finding::Minted(mint) => !self.funds(&mint.citation, mint.uses),
             Finding::Refused(_) | Finding::Stopped(_) => false,
         }
@@ -142,35 +146,31 @@ impl Warrants {
 
     /// Makes a warrant of what its record allows.
     pub(crate) fn add(&mut self, mint: Mint, record: u64) {
-        match self.funded.iter_mut().find(|(known, _)| *known == mint.citation) {
-            Some((_, again)) => *again = again.saturating_sub(mint.uses),
-            None => self.funded.push((mint.citation.clone(), 0)),
-        }
-        self.live.push((record, mint));
+        let again = self.funded.entry(mint.citation.clone()).or_default();
+        *again = again.saturating_sub(mint.uses);
+        self.live.insert(record, mint);
     }
 
     /// Takes one use of the warrant with this record, if there is one.
     pub(crate) fn spend(&mut self, record: Option<u64>) {
-        for (_, mint) in self.live.iter_mut().filter(|(live, _)| Some(*live) == record) {
+        if let Some(mint) = record.and_then(|record| self.live.get_mut(&record)) {
             mint.uses = mint.uses.saturating_sub(1);
         }
     }
 
     /// The record of a live warrant for this very call.
     pub(crate) fn naming<F: Facts>(&self, case: &Case<'_, '_, F>) -> Option<u64> {
-        let names = |(_, mint): &&(u64, Mint)| mint.uses > 0 && mint.names(case);
+        let key = key(case.targets.at(0));
+        let may = |mint: &Mint| mint.uses > 0 && mint.key.is_none_or(|own| Some(own) == key);
+        let names = |(_, mint): &(&u64, &Mint)| may(mint) && mint.names(case);
         self.live.iter().find(names).map(|(record, _)| *record)
     }
 }
 
-/// Whether a warrant for this call is enough for what gate 3 has stopped it for.
-pub(crate) fn covers<F: Facts>(case: &Case<'_, '_, F>, stopped: &Stopped) -> Result<bool, Refusal> {
-    let kept = stopped.leak.without(LET_OUT).without(case.request.scope.let_out);
-    let may = stopped.refusal != Refusal::Protected && kept == Secrecy::NONE;
-    if may && case.call.primitive.row().egress != Egress::Never {
-        check_links(case)?;
-    }
-    Ok(may)
+/// Equal for equal targets: what is looked at of many warrants to find one.
+fn key(target: Option<&Target<'_>>) -> Option<u64> {
+    let text = target?.text()?.as_bytes();
+    Some(words(text).fold(0, |key, word| key.rotate_left(9) ^ word))
 }
 
 impl Mint {
@@ -178,9 +178,8 @@ impl Mint {
         let Case { call, targets, facts, .. } = case;
         let same = |place| match (self.targets.at(place), targets.at(place)) {
             (Some(Target::Path(fixed)), Some(Target::Path(path))) => {
-                let is_pattern = || fixed.as_str().ends_with('*');
                 let pattern = || Pattern::parse(fixed.as_str());
-                fixed == path || (is_pattern() && pattern().is_ok_and(|it| it.covers(path)))
+                fixed == path || pattern().is_ok_and(|it| it.covers(path))
             }
             // In its place stands a selector, or nothing.
             (None, Some(target)) => target.text().is_some_and(|text| {
@@ -192,7 +191,7 @@ impl Mint {
         self.primitive == call.primitive
             && targets.0.iter().flatten().all(Result::is_ok)
             && (0..TARGETS).all(same)
-            && case.entry().is_none_or(agrees)
+            && case.entry.is_none_or(agrees)
     }
 
     /// The JSON value of the argument at this place.
@@ -243,7 +242,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     if case.request.mark.label().integrity == Integrity::Ingested {
         return Err(Refusal::Tainted);
     }
-    let says = case.entry().map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
+    let says = case.entry.map_or(&[][..], |tool| &tool.verb.says).iter().map(|word| &**word);
     let call = case.call;
     let says: Vec<&str> = says.chain(call.primitive.row().says.iter().copied()).collect();
     let mut search = Search { case, uses, says: &says, found: None };
@@ -257,7 +256,7 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
         }
     }
     if let Argument::Json(json) = call.argument(1) {
-        let tool = case.entry().ok_or(Refusal::OutOfScope)?;
+        let tool = case.entry.ok_or(Refusal::OutOfScope)?;
         let roles = &tool.verb.arguments;
         let aimless = roles.values().all(String::is_empty);
         for (name, value) in members(json) {
@@ -275,7 +274,8 @@ pub(crate) fn mint<F: Facts>(case: &Case<'_, '_, F>, uses: u8) -> Result<Mint, R
     let Call { raw, primitive, .. } = *call;
     let owned = |place| Some(Ok(case.targets.at(place)?.owned()));
     let targets = Targets(core::array::from_fn(owned));
-    Ok(Mint { raw: raw.into(), primitive, targets, uses, citation })
+    let first = targets.at(0).filter(|target| !target.text().is_some_and(|it| it.ends_with('*')));
+    Ok(Mint { raw: raw.into(), primitive, key: key(first), targets, uses, citation })
 }
 
 /// A search of the human's lines for all that one warrant fixes.
@@ -295,10 +295,12 @@ impl<F: Facts> Search<'_, '_, '_, F> {
             Target::Path(path)
                 if path.as_str().ends_with("/*") || path.as_str().ends_with("/**") =>
             {
-                Pattern::parse(path.as_str()).map_err(|_| Refusal::BadName)?;
-                return self.cited(Wanted::Pattern(path.as_str()), Some(self.says));
+                let pattern = Pattern::parse(path.as_str())?;
+                let stars = path.as_str().strip_prefix(pattern.path().as_str());
+                let wanted = Wanted::Path(pattern.path(), stars.unwrap_or_default());
+                return self.cited(wanted, Some(self.says));
             }
-            Target::Path(path) => Wanted::Path(path),
+            Target::Path(path) => Wanted::Path(path, ""),
             Target::Url(url) => Wanted::Url(url),
             Target::Host(host) => Wanted::Host(host),
             Target::Port(port) => Wanted::Port(*port),
@@ -354,11 +356,12 @@ impl<F: Facts> Search<'_, '_, '_, F> {
         let mut refusal = Refusal::NotCited;
         for (line, text) in request.lines.iter().enumerate().rev() {
             let mut from = 0;
-            while let Some(span) = cite_from(text, from, wanted, *facts) {
+            while let Some(span) = cite(text, from, wanted, *facts) {
                 from = span.end;
                 let mut rest = [text.get(..span.start), text.get(span.end..)].into_iter().flatten();
-                let said = |says| rest.any(|rest| cite(rest, Wanted::Word(says), *facts).is_some());
-                let citation = Citation { line, span, verb: verb.into() };
+                let said =
+                    |says| rest.any(|rest| cite(rest, 0, Wanted::Word(says), *facts).is_some());
+                let citation = Citation { line, span: [span.start, span.end], verb: verb.into() };
                 if !says.is_none_or(said) {
                     continue;
                 }
@@ -377,7 +380,7 @@ impl<F: Facts> Search<'_, '_, '_, F> {
 }
 
 /// Whether no text that a warranted call sends leads where the human did not.
-fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
+pub(crate) fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
     let Case { call, targets, facts, request: Request { lines, .. }, .. } = case;
     let host = match targets.at(0) {
         Some(Target::Url(url)) => Some(Url::parse(url)?.host()),
@@ -391,11 +394,11 @@ fn check_links<F: Facts>(case: &Case<'_, '_, F>) -> Result<(), Refusal> {
     let whole = |number| {
         let source = facts.held(number).and_then(|held| held.reply_of);
         let wanted = source.and_then(|reply| match (reply.primitive, reply.target) {
-            (Primitive::FsRead, Target::Path(path)) => Some(Wanted::Path(path)),
+            (Primitive::FsRead, Target::Path(path)) => Some(Wanted::Path(path, "")),
             (Primitive::NetHttpGet, Target::Url(url)) => Some(Wanted::Url(url)),
             _ => None,
         });
-        let is_named = |wanted| lines.iter().any(|line| cite(line, wanted, *facts).is_some());
+        let is_named = |wanted| lines.iter().any(|line| cite(line, 0, wanted, *facts).is_some());
         if wanted.is_some_and(is_named) { Ok(()) } else { vouched(text(number)?, host, lines) }
     };
     for (_, value) in call.arguments() {

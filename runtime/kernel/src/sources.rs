@@ -66,7 +66,7 @@ pub(crate) fn sources<'a>(decision: &Record<'a>, records: &[Record<'a>]) -> Vec<
             held: held.into_iter().map(|value| brought(value, decision, records)).collect(),
             typed: line
                 .as_deref()
-                .and_then(|line| cite(line, wanted(value, argument.name), &Nowhere)),
+                .and_then(|line| cite(line, 0, wanted(value, argument.name), &Nowhere)),
         })
     };
     primitive.row().arguments.iter().filter_map(source).collect()

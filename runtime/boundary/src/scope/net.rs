@@ -159,16 +159,16 @@ pub struct Terms {
     pub clear: Secrecy,
     /// The compartments of what comes from there.
     pub own: Secrecy,
-    /// Whether a request carries a secret by which it may do more than read.
-    pub acts: bool,
+    /// How many secrets a request carries by which it may do more than read.
+    pub acts: usize,
 }
 
 impl Terms {
-    const fn join(self, other: Self) -> Self {
+    fn join(self, other: Self) -> Self {
         Self {
             clear: self.clear.join(other.clear),
             own: self.own.join(other.own),
-            acts: self.acts && other.acts,
+            acts: self.acts.min(other.acts),
         }
     }
 }
@@ -272,7 +272,7 @@ fn judge<'a>(
         match rule {
             Rule::Deny => return Err(Refusal::Denied),
             Rule::Allow(net) if names && net.covers(place) => {
-                let acts = !place.secrets.is_empty() && !net.reads;
+                let acts = if net.reads { 0 } else { place.secrets.len() };
                 let more = Terms { clear: net.clear, own: net.own, acts };
                 terms = Ok(terms.map_or(more, |terms| terms.join(more)));
             }

@@ -8,6 +8,7 @@
 //! What a match means (`scope`).
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
@@ -36,36 +37,22 @@ pub enum Reach {
     Subtree,
 }
 
-/// Why a text is no pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BadPattern {
-    /// The literal part is no normal path; the refusal says why.
-    Path(Refusal),
-    /// A `*` stands elsewhere than in a last `/*` or `/**`.
-    Star,
-    /// The path is spelled in another way than its normal form.
-    NotNormal,
-}
-
 impl Pattern {
     /// Reads `/a/b`, `/a/*` or `/a/**`.
     ///
     /// # Errors
-    /// See [`BadPattern`].
-    pub fn parse(text: &str) -> Result<Self, BadPattern> {
-        let (literal, reach) = [("/**", Reach::Subtree), ("/*", Reach::Children)]
-            .into_iter()
-            .find_map(|(stars, reach)| Some((text.strip_suffix(stars)?, reach)))
-            .unwrap_or((text, Reach::Exact));
+    /// What is wrong with the literal part as a path; `BadName` where that has a `*` in
+    /// it, or is not in its normal form.
+    pub fn parse(text: &str) -> Result<Self, Refusal> {
+        let (literal, reach) = match (text.strip_suffix("/**"), text.strip_suffix("/*")) {
+            (Some(literal), _) => (literal, Reach::Subtree),
+            (None, Some(literal)) => (literal, Reach::Children),
+            (None, None) => (text, Reach::Exact),
+        };
         let literal = if literal.is_empty() && reach != Reach::Exact { "/" } else { literal };
-        if literal.contains('*') {
-            return Err(BadPattern::Star);
-        }
-        let path = NormalPath::parse(Cow::Owned(literal.to_string())).map_err(BadPattern::Path)?;
-        if path.as_str() != literal {
-            return Err(BadPattern::NotNormal);
-        }
-        Ok(Self { path, reach })
+        let path = NormalPath::parse(Cow::Owned(literal.to_string()))?;
+        let is_one = path.as_str() == literal && !literal.contains('*');
+        if is_one { Ok(Self { path, reach }) } else { Err(Refusal::BadName) }
     }
 
     /// The literal part.
@@ -75,19 +62,33 @@ impl Pattern {
 
     /// Whether it reaches a path, compared exactly.
     pub(crate) fn covers(&self, path: &NormalPath<'_>) -> bool {
-        let mut rest = path.components();
-        self.path.components().all(|name| rest.next() == Some(name))
-            && match self.reach {
-                Reach::Exact => rest.next().is_none(),
-                Reach::Children => rest.next().is_some() && rest.next().is_none(),
-                Reach::Subtree => true,
-            }
+        let [literal, path] = [&self.path, path].map(|it| it.as_str().trim_end_matches('/'));
+        path.strip_prefix(literal).is_some_and(|rest| {
+            (rest.is_empty() || rest.starts_with('/'))
+                && self.reach.includes(depth(rest.as_bytes()))
+        })
     }
 
     /// How far it reaches.
     pub const fn reach(&self) -> Reach {
         self.reach
     }
+}
+
+impl Reach {
+    /// Whether it includes what lies so [`depth`] below the literal part.
+    const fn includes(self, depth: usize) -> bool {
+        match self {
+            Self::Exact => depth == 0,
+            Self::Children => depth == 1,
+            Self::Subtree => true,
+        }
+    }
+}
+
+/// How many components follow a literal part, two standing for more.
+fn depth(rest: &[u8]) -> usize {
+    rest.iter().filter(|byte| **byte == b'/').take(2).count()
 }
 
 /// What the patterns say that reach a path.
@@ -114,18 +115,10 @@ impl Ruling {
 /// Patterns by their literal part; that of the root is empty.
 #[derive(Debug, Default)]
 pub(super) struct Patterns {
-    said: HashMap<Vec<u8>, Said>,
+    /// What those with one literal part say together, by depth.
+    said: HashMap<Box<[u8]>, [Ruling; 3]>,
     /// The lengths of literal parts that occur, in rising order.
     lengths: Vec<usize>,
-}
-
-/// What the patterns with one literal part say of it, of its direct children and
-/// of all below.
-#[derive(Debug, Default)]
-struct Said {
-    exact: Ruling,
-    child: Rights,
-    below: Ruling,
 }
 
 impl Patterns {
@@ -136,14 +129,11 @@ impl Patterns {
         if let Err(place) = self.lengths.binary_search(&literal.len()) {
             self.lengths.insert(place, literal.len());
         }
-        let said = self.said.entry_ref(literal).or_default();
-        if reach != Reach::Children {
-            said.exact = said.exact.join(more);
-        }
-        if reach == Reach::Subtree || more.rights == Rights::NONE {
-            said.below = said.below.join(more);
-        } else if reach == Reach::Children {
-            said.child = said.child.and(more.rights);
+        for (depth, said) in self.said.entry(literal.into()).or_default().iter_mut().enumerate() {
+            let from = if more.rights == Rights::NONE { 0 } else { depth };
+            if (from..=depth).any(|depth| reach.includes(depth)) {
+                *said = said.join(more);
+            }
         }
     }
 
@@ -153,17 +143,10 @@ impl Patterns {
         let mut sum = Ruling::default();
         for length in &self.lengths {
             let Some((literal, rest)) = path.split_at_checked(*length) else { break };
-            let said = || self.said.get(literal);
-            match rest {
-                [] => sum = said().map_or(sum, |said| sum.join(said.exact)),
-                [b'/', name @ ..] => {
-                    let Some(Said { child, below, .. }) = said() else { continue };
-                    sum = sum.join(*below);
-                    if *child != Rights::NONE && !name.contains(&b'/') {
-                        sum.rights = sum.rights.and(*child);
-                    }
-                }
-                _ => {}
+            if matches!(rest, [] | [b'/', ..])
+                && let Some(said) = self.said.get(literal)
+            {
+                sum = said.get(depth(rest)).map_or(sum, |said| sum.join(*said));
             }
         }
         sum

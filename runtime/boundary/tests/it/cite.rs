@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use synapse_boundary::NormalPath;
 use synapse_boundary::cite::{Bearer, Names, Wanted, cite, covers_mount};
 use synapse_boundary::path::fold;
+use synapse_boundary::scope::Pattern;
 
 /// An index of files and directories in two mounts.
 struct Index {
@@ -63,7 +64,7 @@ const FILES: &[&str] = &[
 /// What the line cites, if it cites the path.
 fn path<'l>(index: &Index, line: &'l str, path: &str) -> Option<&'l str> {
     let path = NormalPath::parse(path.into()).unwrap();
-    cite(line, Wanted::Path(&path), index).map(|span| &line[span])
+    cite(line, 0, Wanted::Path(&path, ""), index).map(|span| &line[span])
 }
 
 /// A line, a path, and the part of the line that cites it.
@@ -246,7 +247,10 @@ fn i13_a_pattern_is_cited_by_its_folder_or_whole() {
         ("delete /data/tmp", "/data/tmp", Some("/data/tmp")),
     ];
     for (line, target, expected) in table {
-        let span = cite(line, Wanted::Pattern(target), &index);
+        let span = Pattern::parse(target).ok().and_then(|pattern| {
+            let stars = target.strip_prefix(pattern.path().as_str()).unwrap();
+            cite(line, 0, Wanted::Path(pattern.path(), stars), &index)
+        });
         assert_eq!(span.map(|span| &line[span]), *expected, "{line:?} {target}");
     }
     for (path, covers) in
@@ -308,7 +312,7 @@ fn i13_urls_hosts_and_ports_are_cited_by_their_token() {
         ("ftp://a.example/", "https://a.example/", None),
     ];
     for (line, target, expected) in urls {
-        let span = cite(line, Wanted::Url(target), &index);
+        let span = cite(line, 0, Wanted::Url(target), &index);
         assert_eq!(span.map(|span| &line[span]), *expected, "{line:?} {target}");
     }
     let hosts: &[(&str, &str, Option<&str>)] = &[
@@ -321,7 +325,7 @@ fn i13_urls_hosts_and_ports_are_cited_by_their_token() {
         ("listen on e.example", "e.example", None),
     ];
     for (line, target, expected) in hosts {
-        let span = cite(line, Wanted::Host(target), &index);
+        let span = cite(line, 0, Wanted::Host(target), &index);
         assert_eq!(span.map(|span| &line[span]), *expected, "{line:?} {target}");
     }
     let ports: &[(&str, u64, Option<&str>)] = &[
@@ -338,7 +342,7 @@ fn i13_urls_hosts_and_ports_are_cited_by_their_token() {
         ("listen on +8080", 8080, None),
     ];
     for (line, target, expected) in ports {
-        let span = cite(line, Wanted::Port(*target), &index);
+        let span = cite(line, 0, Wanted::Port(*target), &index);
         assert_eq!(span.map(|span| &line[span]), *expected, "{line:?} {target}");
     }
 }
@@ -416,7 +420,7 @@ fn i13_scalars_are_cited_whole_and_short_numbers_by_their_noun() {
             Some(text) => Wanted::Text(&text.replace("\\\\", "\\"), noun),
             None => Wanted::Number(json, noun),
         };
-        let span = cite(line, wanted, &index);
+        let span = cite(line, 0, wanted, &index);
         assert_eq!(span.map(|span| &line[span]), *expected, "{line:?} {json}");
     }
 }
@@ -440,7 +444,7 @@ fn i13_a_verb_word_is_a_whole_token_of_the_line() {
     ];
     for (line, expected) in table {
         assert_eq!(
-            cite(line, Wanted::Word(&says), &index).map(|span| &line[span]),
+            cite(line, 0, Wanted::Word(&says), &index).map(|span| &line[span]),
             *expected,
             "{line:?}"
         );
@@ -507,7 +511,7 @@ proptest! {
     fn i13_a_span_is_whole_tokens_that_mean_the_target_alone(line in line(), at in 0..FILES.len()) {
         let index = Index::new(FILES);
         let target = NormalPath::parse(FILES[at].into()).unwrap();
-        if let Some(span) = cite(&line, Wanted::Path(&target), &index) {
+        if let Some(span) = cite(&line, 0, Wanted::Path(&target, ""), &index) {
             let text = &line[span.clone()];
             prop_assert!(is_edge(line[..span.start].chars().rev(), ""), "{:?}", text);
             prop_assert!(is_edge(line[span.end..].chars(), ".,;:!?"), "{:?}", text);
@@ -534,7 +538,7 @@ proptest! {
             Wanted::Text(&text, ""), Wanted::Url("https://a.example/x"), Wanted::Port(8080),
             Wanted::Number("50", "file"), Wanted::Host("a.example"),
         ] {
-            let Some(span) = cite(&line, wanted, &index) else { continue };
+            let Some(span) = cite(&line, 0, wanted, &index) else { continue };
             let found = &line[span.clone()];
             prop_assert!(is_edge(line[..span.start].chars().rev(), ""), "{:?}", found);
             prop_assert!(is_edge(line[span.end..].chars(), ".,;:!?"), "{:?}", found);
@@ -552,9 +556,10 @@ proptest! {
     #[test]
     fn any_line_is_read(line in any::<String>(), text in any::<String>()) {
         let index = Index::new(FILES);
+        let path = NormalPath::parse("/data/tmp".into()).unwrap();
         for wanted in [Wanted::Text(&text, &text), Wanted::Url(&text), Wanted::Host(&text),
-            Wanted::Number(&text, &text), Wanted::Pattern(&text), Wanted::Port(1)] {
-            if let Some(span) = cite(&line, wanted, &index) {
+            Wanted::Number(&text, &text), Wanted::Path(&path, &text), Wanted::Port(1)] {
+            if let Some(span) = cite(&line, 0, wanted, &index) {
                 prop_assert!(line.get(span).is_some());
             }
         }

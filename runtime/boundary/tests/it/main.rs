@@ -18,6 +18,7 @@ mod model;
 mod names;
 mod order;
 mod random;
+mod request;
 mod sdk;
 mod select;
 mod sentences;

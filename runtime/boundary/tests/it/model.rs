@@ -8,6 +8,7 @@ use synapse_boundary::scope::{Effect, Method};
 
 use crate::leave;
 use crate::names::{self, covers, folded, host_within, split};
+use crate::request;
 use crate::world::{Flaw, Form, Json, NetEntry, Outcome, Sentence, Stamp, World};
 
 /// What comes of a sentence of so many bytes, what would justify it, and the place
@@ -132,7 +133,7 @@ fn scope(world: &World, sentence: &Sentence, row: &Row) -> Result<(), u16> {
         "net_http_get" | "net_http_post" => {
             net(world, sentence, row)?;
             let call = matches!(sentence.form, Form::Call { .. });
-            (!call || headers(world, sentence)).then_some(()).ok_or(407)
+            (!call || request::headers(world, sentence)).then_some(()).ok_or(407)
         }
         "tool_use" | "tool_commit" => tool(world, sentence, row),
         _ => row.arguments.iter().enumerate().try_for_each(|(place, argument)| {
@@ -180,7 +181,7 @@ fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<(u64, bool), u16
     if covering.is_empty() {
         return Err(401);
     }
-    let secrets = if method == Method::Listen { Vec::new() } else { secrets(sentence)? };
+    let secrets = if method == Method::Listen { Vec::new() } else { request::secrets(sentence)? };
     let naming: Vec<_> = covering
         .iter()
         .filter(|entry| secrets.iter().all(|secret| entry.secrets.contains(secret)))
@@ -190,53 +191,6 @@ fn net(world: &World, sentence: &Sentence, row: &Row) -> Result<(u64, bool), u16
     }
     let clear = naming.iter().fold(0, |sum, entry| sum | entry.clear);
     Ok((clear, !secrets.is_empty() && !naming.iter().any(|entry| entry.reads)))
-}
-
-/// The secrets that a request is to carry, each a whole literal value.
-fn secrets(sentence: &Sentence) -> Result<Vec<&'static str>, u16> {
-    let mut asked = Vec::new();
-    let whole = |text: &str, [open, close]: [&str; 2]| {
-        let is = |name: &&&str| text == format!("{open}{name}{close}");
-        names::SECRETS.iter().find(is).copied().ok_or(410_u16)
-    };
-    if let Some(Json::Object(members)) = sentence.argument(1) {
-        for (name, value) in members {
-            match value {
-                Json::Text(text) if text.contains("{secret:") => {
-                    let schemed = name.eq_ignore_ascii_case("authorization");
-                    let text = text.strip_prefix("Bearer ").filter(|_| schemed).unwrap_or(text);
-                    asked.push(whole(text, ["{secret:", "}"])?);
-                }
-                _ => {}
-            }
-        }
-    }
-    if let Some(Json::Text(url)) = sentence.argument(0)
-        && let Some((_, query)) = url.split_once('?')
-    {
-        for pair in query.split('&').filter(|pair| pair.contains("%7Bsecret:")) {
-            asked.push(whole(pair.trim_start_matches("k="), ["%7Bsecret:", "%7D"])?);
-        }
-    }
-    Ok(asked)
-}
-
-/// Whether no header moves the request, its end or its meaning, and each is one line.
-fn headers(world: &World, sentence: &Sentence) -> bool {
-    let Some(Json::Object(members)) = sentence.argument(1) else { return false };
-    let names: Vec<_> = members.iter().map(|(name, _)| name.to_lowercase()).collect();
-    let sound = |(name, (_, value)): (&String, &(_, Json))| {
-        let dashed = name.replace('_', "-");
-        let moves = names::FRAMING.contains(&&*dashed)
-            || ["proxy-", "x-forwarded-", "x-original-"].iter().any(|s| dashed.starts_with(s));
-        let once = names.iter().filter(|other| *other == name).count() == 1;
-        let token = !name.is_empty() && name.chars().all(|c| names::TOKEN.contains(c));
-        let line = world.read(value).is_some_and(|text| {
-            text.trim() == text && text.chars().all(|c| c.is_ascii() && !c.is_ascii_control())
-        });
-        token && once && !moves && line
-    };
-    names.iter().zip(members).all(sound)
 }
 
 /// Whether an entry names the verb for this primitive, with these arguments.

@@ -592,7 +592,7 @@ fn mailbox(lines: &[&str]) -> Session {
     ] {
         let verb =
             Verb { arguments: pairs(arguments), says: vec![says.into()], fields: pairs(fields) };
-        let terms = Terms { clear: Secrecy::PROMPT, own, acts: false };
+        let terms = Terms { clear: Secrecy::PROMPT, own, acts: 0 };
         session.scope.tool(name, Tool { effect, limits: Vec::new(), terms, verb });
     }
     session

@@ -20,7 +20,6 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use sha2::{Digest as _, Sha256};
-use synapse_reply::Fault;
 use synapse_primitives::platform::{Entry, Kind};
 use synapse_primitives::tree::{PART, Tree};
 use synapse_reply::Fault;

@@ -107,7 +107,7 @@ impl Names {
     /// What an entry with this clearance says of a place.
     pub(super) fn terms(&self, clear: &Clear, own: Option<&str>, notes: &mut Notes) -> Terms {
         let own = own.and_then(|own| self.get(own)).unwrap_or_default();
-        let mut terms = Terms { clear: own, own, acts: false };
+        let mut terms = Terms { clear: own, own, acts: 0 };
         for (at, name) in &clear.0 {
             let Some(secrecy) = self.get(name) else {
                 let known = BUILT_IN.iter().map(|(name, _)| *name);

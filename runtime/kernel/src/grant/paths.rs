@@ -12,7 +12,7 @@ use core::ops::Range;
 
 use synapse_abi::code::Refusal;
 use synapse_boundary::path::{NormalPath, fold};
-use synapse_boundary::scope::{BadPattern, Pattern, Reach};
+use synapse_boundary::scope::{Pattern, Reach};
 use synapse_boundary::{Rights, Scope};
 
 use super::notes::{Notes, quoted};
@@ -268,24 +268,29 @@ pub(super) fn compile(entries: &[Entry], denied: &Denied, scope: &mut Scope, not
 
 /// Reads a path pattern.
 pub(super) fn pattern(value: &Value<'_>, notes: &mut Notes) -> Option<Pattern> {
-    let (what, why, help) = match Pattern::parse(text(value)) {
+    let text = text(value);
+    let refusal = match Pattern::parse(text) {
         Ok(pattern) => return Some(pattern),
-        Err(BadPattern::Path(refusal)) => {
-            bad_path(value, refusal, notes);
-            return None;
-        }
-        Err(BadPattern::Star) => (
+        Err(refusal) => refusal,
+    };
+    let literal = text.strip_suffix("/**").or_else(|| text.strip_suffix("/*")).unwrap_or(text);
+    let (what, why, help) = if literal.contains('*') {
+        (
             "cannot be read",
             "`*` stands only in a last `/*` or `/**`",
             "name the folder and end with one of them",
-        ),
-        Err(BadPattern::NotNormal) => (
+        )
+    } else if NormalPath::parse(literal.into()).is_ok() {
+        (
             "is not in normal form",
             "one path has one spelling",
             "write it without `.`, `..`, empty names and a last `/`",
-        ),
+        )
+    } else {
+        bad_path(value, refusal, notes);
+        return None;
     };
-    notes.mistake(&value.span(), format!("pattern {} {what}", quoted(text(value))), why, help);
+    notes.mistake(&value.span(), format!("pattern {} {what}", quoted(text)), why, help);
     None
 }
 

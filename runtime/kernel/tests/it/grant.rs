@@ -71,7 +71,7 @@ fn i9_hosts_are_covered_as_the_file_says_and_not_otherwise() {
     let at =
         |url: &str, method| grant.scope.check_net(&Place::of(&Url::parse(url).unwrap(), method));
     let terms =
-        |clear: &[u32], own: &[u32]| Ok(Terms { clear: bits(clear), own: bits(own), acts: false });
+        |clear: &[u32], own: &[u32]| Ok(Terms { clear: bits(clear), own: bits(own), acts: 0 });
     let (out, denied) = (Err(Refusal::OutOfScope), Err(Refusal::Denied));
     for (url, method, expected) in [
         ("https://a.example/v1/x", Method::Post, terms(&[1, PAYROLL], &[])),
@@ -106,7 +106,7 @@ fn i9_tools_are_what_the_file_says_and_the_strictest_else() {
     let number = |text| Decimal::parse(text).unwrap();
     let send = grant.scope.entry("mail/send").unwrap();
     assert_eq!(send.effect, Effect::Commit);
-    assert_eq!(send.terms, Terms { clear: bits(&[0, MAIL]), own: bits(&[MAIL]), acts: false });
+    assert_eq!(send.terms, Terms { clear: bits(&[0, MAIL]), own: bits(&[MAIL]), acts: 0 });
     let limits = [
         ("to", Limit::Like(["*@a.example".into(), "b@b.example".into()].into())),
         ("a \"b\"", Limit::Within(number("0")..=number("50"))),
@@ -118,7 +118,7 @@ fn i9_tools_are_what_the_file_says_and_the_strictest_else() {
     }
     let list = grant.scope.entry("mail/list").unwrap();
     assert_eq!((list.effect, &*list.limits), (Effect::Read, &[][..]));
-    assert_eq!(list.terms, Terms { clear: bits(&[MAIL, PAY]), own: bits(&[MAIL]), acts: false });
+    assert_eq!(list.terms, Terms { clear: bits(&[MAIL, PAY]), own: bits(&[MAIL]), acts: 0 });
     assert_eq!(grant.scope.entry("pay/draft").unwrap().effect, Effect::Store);
     assert!(grant.scope.entry("mail/delete").is_none());
 }
@@ -151,12 +151,12 @@ fn i17_an_entry_names_the_secrets_that_go_there_and_its_answers_stay_apart() {
         terms.map(|terms| (terms.own.bits(), terms.acts))
     };
     let (a, b) = ("https://a.example/v1", "https://b.example/");
-    assert_eq!(at(a, &[]), Ok((1 << 8, false)));
-    assert_eq!(at(a, &["key"]), Ok((1 << 8, false)));
-    assert_eq!(at(a, &["key", "other"]), Ok((1 << 8, false)));
-    assert_eq!(at("https://a.example/", &["key"]), Ok((1 << 8, true)));
+    assert_eq!(at(a, &[]), Ok((1 << 8, 0)));
+    assert_eq!(at(a, &["key"]), Ok((1 << 8, 0)));
+    assert_eq!(at(a, &["key", "other"]), Ok((1 << 8, 0)));
+    assert_eq!(at("https://a.example/", &["key"]), Ok((1 << 8, 1)));
     assert_eq!(at("https://a.example/", &["other"]), Err(Refusal::OutOfScope));
-    assert_eq!(at(b, &[]), Ok((0, false)));
+    assert_eq!(at(b, &[]), Ok((0, 0)));
     assert_eq!(at(b, &["key"]), Err(Refusal::OutOfScope));
     let summary: serde_json::Value = serde_json::from_str(grant.summary()).unwrap();
     assert_eq!(summary["hosts"][0]["secrets"].to_string(), r#"["key","other"]"#);
