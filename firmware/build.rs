@@ -6,7 +6,7 @@ fn main() {
     // build, and an absolute name would link the image of one by the file of the other.
     println!("cargo::rustc-link-arg-bins=-Tfirmware/layout.ld");
     for flag in
-        ["-nostartfiles", "-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,--icf=all"]
+        ["-nostartfiles", "-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,--icf=all", "-Wl,--nmagic"]
     {
         println!("cargo::rustc-link-arg-bins={flag}");
     }
