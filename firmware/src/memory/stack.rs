@@ -35,7 +35,10 @@ impl fmt::Display for Calls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let start = self.0.max(paging::guard().end) & !7;
         let words = (start..paging::image().end).step_by(8).map(word);
-        words.filter(|place| follows_call(*place)).take(MOST).try_for_each(|at| write!(f, " {at:#x}"))
+        words
+            .filter(|place| follows_call(*place))
+            .take(MOST)
+            .try_for_each(|at| write!(f, " {at:#x}"))
     }
 }
 
