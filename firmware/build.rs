@@ -5,9 +5,10 @@ fn main() {
     // As seen from the workspace, where the linker runs: two clones may share what they
     // build, and an absolute name would link the image of one by the file of the other.
     println!("cargo::rustc-link-arg-bins=-Tfirmware/layout.ld");
-    for flag in
-        ["-nostartfiles", "-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,--icf=all"]
-    {
+    for flag in [
+        "-nostartfiles", "-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-Wl,--icf=all",
+        "-Wl,--nmagic",
+    ] {
         println!("cargo::rustc-link-arg-bins={flag}");
     }
 }

@@ -8,6 +8,8 @@
 
 use core::panic::PanicInfo;
 
+use crate::memory::heap;
+use crate::memory::stack::Calls;
 use crate::{port, println};
 
 /// How the image ends. The status of QEMU stands beside each.
@@ -37,7 +39,12 @@ const DEBUG_EXIT: u16 = 0xf4;
 
 #[cfg_attr(feature = "image", panic_handler)]
 #[cfg_attr(not(feature = "image"), expect(dead_code, reason = "a check has the host's own"))]
-fn panic(info: &PanicInfo<'_>) -> ! {
-    println!("panic: {info}");
+// Its message and its place are left alone: no image has them then, nor what prints the
+// values in them. They would be a twelfth of it.
+fn panic(_: &PanicInfo<'_>) -> ! {
+    println!("panic: called from{}", Calls::here());
+    if let bytes @ 1.. = heap::denied() {
+        println!("the last request for memory that was denied was for {bytes} bytes");
+    }
     exit(Exit::Panic)
 }

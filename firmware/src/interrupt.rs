@@ -14,6 +14,7 @@ use core::arch::{asm, naked_asm};
 use crate::boot::SEGMENTS as FLAT;
 use crate::exit::{Exit, exit};
 use crate::memory::paging;
+use crate::memory::stack::Calls;
 use crate::println;
 
 /// What the processor and the stubs leave on the handler's stack.
@@ -168,5 +169,6 @@ extern "C" fn fault(frame: &Frame) -> ! {
         "fault: {what} (vector {}, code {:#x}, at {:#x}, address {address:#x}, stack {:#x})",
         frame.vector, frame.code, frame.instruction, frame.stack
     );
+    println!("called from{}", Calls::of(frame.stack));
     exit(Exit::Fault)
 }

@@ -15,7 +15,7 @@ use crate::alike;
 use crate::cache;
 use crate::demo;
 use crate::deny;
-use crate::firmware;
+use crate::firmware::{self, Tested};
 use crate::instructions::{self, Counted};
 use crate::registry;
 use crate::servers;
@@ -162,7 +162,10 @@ fn images() -> Result<Outcome, Failure> {
     if let Err(why) = setup::machine() {
         return Ok(Outcome::Skipped(why.replace('\n', "; ")));
     }
-    firmware::test(false).map(|()| Outcome::Done)
+    Ok(match firmware::test(false)? {
+        Tested::All => Outcome::Done,
+        Tested::ButLoader(why) => Outcome::Skipped(why.replace('\n', "; ")),
+    })
 }
 
 /// Servers that others publish, behind the door.

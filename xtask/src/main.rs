@@ -44,7 +44,8 @@ fn main() -> ExitCode {
                 Counted::Not(why) => Err(why),
             })
         }
-        Command::Firmware { run, test, bless } => firmware::run(run, test, bless),
+        Command::Firmware { named: true, .. } => firmware::name(),
+        Command::Firmware { run, test, bless, .. } => firmware::run(run, test, bless),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -109,5 +110,8 @@ enum Command {
         /// Tests it, and keeps the counts of instructions that it finds.
         #[arg(long)]
         bless: bool,
+        /// Links it with the names of its functions, for `addr2line`, and does nothing else.
+        #[arg(long)]
+        named: bool,
     },
 }

@@ -59,6 +59,11 @@ pub(crate) fn registry() -> Result<(), Failure> {
     ["docker-registry", "skopeo"].iter().try_for_each(|name| program(name, APT_REGISTRY))
 }
 
+/// Makes this machine write discs that a boot loader starts from, or says which line to run.
+pub(crate) fn loader() -> Result<(), Failure> {
+    ["grub-mkrescue", "xorriso", "mformat"].iter().try_for_each(|name| program(name, APT_GRUB))
+}
+
 /// Makes this machine count instructions, or says which line to run.
 pub(crate) fn counter() -> Result<(), Failure> {
     program("valgrind", APT_VALGRIND)
@@ -135,6 +140,8 @@ const APT_INSTALL: &str =
     "apt-get install -y --no-install-recommends rustc-web cargo-web rust-web-src lld-19";
 const APT_QEMU: &str = "apt-get install -y --no-install-recommends qemu-system-x86";
 const APT_REGISTRY: &str = "apt-get install -y --no-install-recommends docker-registry skopeo";
+const APT_GRUB: &str =
+    "apt-get install -y --no-install-recommends grub-pc-bin grub-common xorriso mtools";
 const APT_VALGRIND: &str = "apt-get install -y --no-install-recommends valgrind";
 
 #[cfg(test)]

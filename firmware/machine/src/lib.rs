@@ -99,6 +99,8 @@ pub struct Plan {
     pub memory: u32,
     /// Words for the image, `name=value` each.
     pub words: String,
+    /// A disc with a boot loader and all that it starts. Without one, QEMU starts the image.
+    pub disc: Option<PathBuf>,
     /// What it is started with; nothing if empty.
     pub bundle: Vec<u8>,
     /// How the bundle is handed over.
@@ -122,6 +124,7 @@ impl Plan {
             model: Model::Q35,
             memory: 64,
             words: String::new(),
+            disc: None,
             bundle: Vec::new(),
             carrier: Carrier::default(),
             disk: None,
@@ -153,8 +156,11 @@ impl Plan {
         let mut qemu = Command::new(QEMU);
         qemu.args(["-M", self.model.name(), "-m", &self.memory.to_string()]);
         qemu.args(["-nodefaults", "-no-reboot", "-display", "none"]);
-        qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4", "-kernel"]);
-        qemu.arg(&self.image);
+        qemu.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        match &self.disc {
+            Some(disc) => qemu.arg("-cdrom").arg(disc),
+            None => qemu.arg("-kernel").arg(&self.image),
+        };
         if !self.words.is_empty() {
             qemu.args(["-append", &self.words]);
         }

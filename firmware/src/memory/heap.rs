@@ -9,6 +9,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use talc::TalcLock;
 use talc::source::Manual;
@@ -21,6 +22,9 @@ const RESERVE: usize = 2 << 20;
 #[cfg_attr(feature = "image", global_allocator)]
 static HEAP: Heap = Heap(TalcLock::new(Manual));
 
+/// Bytes of the last request that was denied.
+static DENIED: AtomicUsize = AtomicUsize::new(0);
+
 struct Heap(TalcLock<spin::Mutex<()>, Manual>);
 
 /// Whether so many bytes more may be given away.
@@ -28,14 +32,26 @@ fn has_room(bytes: usize) -> bool {
     bytes < LARGE || free() >= bytes.saturating_add(RESERVE)
 }
 
+/// Gives nothing, and keeps in mind how much that was.
+fn deny(bytes: usize) -> *mut u8 {
+    DENIED.store(bytes, Ordering::Relaxed);
+    core::ptr::null_mut()
+}
+
+/// Bytes of the last request that was denied, if any was.
+pub(crate) fn denied() -> usize {
+    DENIED.load(Ordering::Relaxed)
+}
+
 // SAFETY: what is not denied is what the allocator below gives.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !has_room(layout.size()) {
-            return core::ptr::null_mut();
+            return deny(layout.size());
         }
         // SAFETY: the caller's promise is the same.
-        unsafe { self.0.alloc(layout) }
+        let block = unsafe { self.0.alloc(layout) };
+        if block.is_null() { deny(layout.size()) } else { block }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -46,10 +62,11 @@ unsafe impl GlobalAlloc for Heap {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // It may have to be copied: then both are there for a while.
         if size > layout.size() && !has_room(size) {
-            return core::ptr::null_mut();
+            return deny(size);
         }
         // SAFETY: the caller's promise is the same.
-        unsafe { self.0.realloc(block, layout, size) }
+        let block = unsafe { self.0.realloc(block, layout, size) };
+        if block.is_null() { deny(size) } else { block }
     }
 }
 

@@ -15,6 +15,7 @@ mod builtins;
 pub(crate) mod device;
 pub(crate) mod heap;
 pub(crate) mod paging;
+pub(crate) mod stack;
 
 use core::ops::Range;
 use core::slice;

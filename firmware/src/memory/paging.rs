@@ -45,6 +45,11 @@ pub(crate) fn image() -> Range<u64> {
     address(&raw const image_start)..address(&raw const image_end)
 }
 
+/// Where its code is.
+pub(crate) fn code() -> Range<u64> {
+    address(&raw const code_start)..address(&raw const code_end)
+}
+
 /// The page below the stack.
 pub(crate) fn guard() -> Range<u64> {
     let start = address(&raw const stack_guard);

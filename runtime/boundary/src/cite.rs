@@ -20,9 +20,8 @@ use core::iter::once;
 use core::ops::Range;
 
 use synapse_abi::limits;
-use unicode_normalization::UnicodeNormalization;
 
-use crate::path::NormalPath;
+use crate::path::{NormalPath, decomposed};
 use crate::protected::is_protected;
 use crate::scope::Decimal;
 
@@ -318,14 +317,14 @@ fn authority(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether two texts are the same NFC and in lower case, one blank wherever the
+/// Whether two texts are the same NFD and in lower case, one blank wherever the
 /// first has some. No further folding: to `fold`, `ı` is an `i`.
 fn same(typed: &str, wanted: &str) -> bool {
-    typed.split_whitespace().flat_map(folded).eq(folded(wanted))
+    decomposed(typed).split_whitespace().flat_map(folded).eq(folded(&decomposed(wanted)))
 }
 
 fn folded(text: &str) -> impl Iterator<Item = char> {
-    once(' ').chain(text.nfc().flat_map(char::to_lowercase))
+    once(' ').chain(text.chars().flat_map(char::to_lowercase))
 }
 
 /// Whether a text is a number too short to mean anything by itself.

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 
 use synapse_abi::code::Refusal;
 use synapse_abi::limits::{PATH, PATH_DEPTH};
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
 
 use crate::words::{HIGH, below, is, words};
 
@@ -81,7 +81,7 @@ impl<'s> NormalPath<'s> {
     }
 }
 
-/// A name as protected names and deny entries compare it: NFC, case-folded.
+/// A name as protected names and deny entries compare it: NFD, case-folded.
 /// Names of plain lower-case ASCII are their own fold.
 pub fn fold(name: &str) -> Cow<'_, str> {
     // Without a branch, as most are.
@@ -92,9 +92,25 @@ pub fn fold(name: &str) -> Cow<'_, str> {
         return Cow::Owned(name.to_ascii_lowercase());
     }
     // Upper case first: it maps both `ß` and `ſ` to what `SS` and `S` fold to.
-    let lower: String =
-        name.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect::<String>();
-    Cow::Owned(lower.nfc().collect())
+    let name = decomposed(name);
+    let lower = name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    Cow::Owned(decomposed(&lower.collect::<String>()).into_owned())
+}
+
+/// A text in NFD, in which one that is spelled otherwise is the same.
+pub(crate) fn decomposed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let mut parts = Vec::with_capacity(text.len());
+    for char in text.chars() {
+        decompose_canonical(char, |part| parts.push((canonical_combining_class(part), part)));
+    }
+    // What combines stands in the order of its classes.
+    for marks in parts.chunk_by_mut(|_, (class, _)| *class != 0) {
+        marks.sort_by_key(|(class, _)| *class);
+    }
+    Cow::Owned(parts.into_iter().map(|(_, part)| part).collect())
 }
 
 fn check(name: &str) -> Result<&str, Refusal> {
@@ -148,6 +164,7 @@ pub(crate) const fn is_default_ignorable(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use unicode_normalization::UnicodeNormalization as _;
 
     #[test]
     fn i11_every_spelling_has_one_normal_form_or_a_defect() {
@@ -257,5 +274,15 @@ mod tests {
             assert_eq!(fold(a), fold(b), "{a} {b}");
         }
         assert_ne!(fold("a"), fold("b"));
+    }
+
+    #[test]
+    fn decomposing_is_what_the_standard_says() {
+        let marks = "e\u{301}\u{323}\u{315}\u{30c}o\u{323}\u{301}\u{1e69}\u{d4db}\u{345}\u{300}";
+        assert_eq!(decomposed(marks), marks.nfd().collect::<String>());
+        for char in '\0'..=char::MAX {
+            let text = String::from_iter(['\u{301}', char, '\u{323}', char]);
+            assert_eq!(decomposed(&text), text.nfd().collect::<String>(), "{char:?}");
+        }
     }
 }

@@ -103,14 +103,18 @@ fn every_fault_is_told_and_has_its_code() {
         ("code", FAULT, "fault: page (vector 14, code 0x3,"),
         ("execute", FAULT, "fault: page (vector 14, code 0x11,"),
         ("divide", FAULT, "fault: division (vector 0,"),
-        ("panic", PANIC, "asked for by drill=panic"),
-        ("memory", PANIC, "memory allocation of 4294967296 bytes failed"),
+        ("panic", PANIC, "panic: called from 0x"),
+        ("memory", PANIC, "memory that was denied was for 4294967296 bytes"),
         ("nothing", UNABLE, "there is no such drill"),
     ] {
         let machine = Plan { words: format!("drill={drill}"), model: Model::Microvm, ..plan() };
         let (ended, said) = machine.start().unwrap().end(PATIENCE).unwrap();
         assert!(said.contains(told), "{drill}: {said}");
         assert_eq!(ended, code, "{drill}: {said}");
+        // Whoever called the drill is among those that led there.
+        let calls = said.split("called from ").nth(1).map(|calls| calls.lines().next().unwrap());
+        let places = calls.map(|calls| calls.split(' ').filter(|place| place.starts_with("0x")));
+        assert_eq!(code != UNABLE, places.is_some_and(|places| places.count() > 1), "{said}");
     }
 }
 

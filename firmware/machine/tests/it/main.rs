@@ -21,6 +21,7 @@ mod guests;
 mod hostile;
 mod install;
 mod librarian;
+mod loader;
 mod replay;
 
 use core::time::Duration;
