@@ -74,6 +74,25 @@ on_both! {
         assert_eq!(Some(&*page), large.get(5..5 + (1 << 20)));
     }
 
+    only_wanted_names_and_directories_are_named(platform, _journaled) {
+        for path in ["/data/dir/b.md", "/data/dir/a.md", "/data/dir/sub/c.md", "/data/dir/z/d"] {
+            platform.put(path, b"x", Mode::Create).unwrap();
+        }
+        let named = |path, wanted: &'static str| {
+            let named = now(platform.named(path, &|name| name == wanted))?;
+            let names: Vec<_> = named.names.iter().map(|(name, kind)| (&**name, *kind)).collect();
+            Ok((json!(names.iter().map(|(name, _)| name).collect::<Vec<_>>()), names.len(), named.seen,
+                names.iter().all(|(name, kind)| (*kind == Kind::File) == name.contains('.'))))
+        };
+        assert_eq!(named("/data/dir", "b.md"), Ok((json!(["b.md", "sub", "z"]), 3, 4, true)));
+        assert_eq!(named("/data/dir", ""), Ok((json!(["sub", "z"]), 2, 4, true)));
+        assert_eq!(named("/", ""), Ok((json!(["data", "docs"]), 2, 2, true)));
+        // What is Synapse's own is not there.
+        assert_eq!(named("/data", "own").map(|named| named.0), Ok(json!(["dir"])));
+        assert_eq!(named("/data/none", ""), Err(Fault::NotFound));
+        assert_eq!(named("/data/own", ""), Err(Fault::Reserved));
+    }
+
     what_is_not_there_is_named(platform, _journaled) {
         platform.put("/data/dir/file", b"x", Mode::Create).unwrap();
         let long = format!("/data/{}", "n".repeat(256));
