@@ -62,7 +62,7 @@ pub(crate) fn broken<'n>(
     for (note, links) in notes {
         for link in links {
             let path = resolve(note, root, link);
-            if !path.is_some_and(|path| known.binary_search(&&*path).is_ok()) {
+            if path.is_none_or(|path| known.binary_search(&&*path).is_err()) {
                 out.push((note, &**link));
             }
         }

@@ -44,7 +44,9 @@ fn answer(files: &RefCell<Files>, sentence: &[u8]) -> Result<Vec<u8>, u32> {
         }
         "fs_read" => match files.get(&text("path")) {
             Some(bytes) => {
-                let number = |name: &str| arguments[name].as_u64().unwrap_or_default() as usize;
+                let number = |name: &str| {
+                    arguments[name].as_u64().map_or(0, |number| number.try_into().unwrap())
+                };
                 let rest = bytes.get(number("offset")..).unwrap_or_default();
                 (Form::Bytes, rest[..rest.len().min(number("length"))].to_vec())
             }
