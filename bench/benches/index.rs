@@ -13,9 +13,9 @@
 
 extern crate alloc;
 
+use core::error::Error;
 use std::collections::BTreeMap;
 use std::env;
-use std::error::Error;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
