@@ -97,9 +97,10 @@ pub fn write_all(path: &str, text: &str, mode: Mode) -> Result<(), Error> {
 /// Splits where the text before takes at most `room` bytes in a sentence.
 fn split(text: &str, room: usize) -> (&str, &str) {
     let mut width = 0usize;
-    for (at, c) in text.char_indices() {
-        width = width.saturating_add(json::width(c));
+    for (at, byte) in text.bytes().enumerate() {
+        width = width.saturating_add(json::width(byte));
         if width > room {
+            let at = text.floor_char_boundary(at);
             return text.split_at_checked(at).unwrap_or((text, ""));
         }
     }

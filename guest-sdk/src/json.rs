@@ -14,26 +14,31 @@ use serde_json::Value;
 /// Appends `text` as a JSON string.
 pub(crate) fn string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0'..'\u{20}' | '\u{7f}' => display(out, format_args!("\\u{:04x}", u32::from(c))),
-            _ => out.push(c),
+    // What needs no escape is copied in one piece, up to the next byte that does.
+    let mut plain = 0_usize;
+    let odd = |byte: u8| matches!(byte, b'"' | b'\\' | 0..0x20 | 0x7f);
+    for (at, byte) in text.bytes().enumerate().filter(|(_, byte)| odd(*byte)) {
+        out.push_str(text.get(plain..at).unwrap_or_default());
+        plain = at.saturating_add(1);
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            _ => display(out, format_args!("\\u{byte:04x}")),
         }
     }
+    out.push_str(text.get(plain..).unwrap_or_default());
     out.push('"');
 }
 
-/// Bytes that `c` takes inside a string.
-pub(crate) fn width(c: char) -> usize {
-    match c {
-        '"' | '\\' | '\n' | '\r' | '\t' => 2,
-        '\0'..'\u{20}' | '\u{7f}' => 6,
-        _ => c.len_utf8(),
+/// Bytes that a byte of a text takes inside a string.
+pub(crate) fn width(byte: u8) -> usize {
+    match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+        0..0x20 | 0x7f => 6,
+        _ => 1,
     }
 }
 
@@ -112,7 +117,8 @@ mod tests {
         for c in ('\0'..='\u{ff}').chain(['🦀', '\u{2028}']) {
             let mut text = String::new();
             text.push(c);
-            assert_eq!(width(c), written(&text).len() - 2, "{c:?}");
+            let width: usize = text.bytes().map(width).sum();
+            assert_eq!(width, written(&text).len() - 2, "{c:?}");
             assert_eq!(serde_json::from_str::<String>(&written(&text)).unwrap(), text);
         }
     }

@@ -9,6 +9,7 @@
 use crate::{Error, Selector, Target, json};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 use serde_json::Value;
 use synapse_abi::registry::Primitive;
 use synapse_reply::frame::{Form, HEADER, Mark, VERSION};
@@ -159,7 +160,9 @@ impl<'a> From<Target<'a>> for Argument<'a> {
 #[derive(Clone, Debug)]
 pub struct Sentence {
     primitive: Primitive,
-    arguments: Vec<(&'static str, String)>,
+    /// Where each argument stands in `values`.
+    arguments: Vec<(&'static str, Range<usize>)>,
+    values: String,
     held: bool,
 }
 
@@ -167,7 +170,7 @@ impl Sentence {
     /// A sentence about `primitive`, without arguments yet.
     #[must_use]
     pub const fn new(primitive: Primitive) -> Self {
-        Self { primitive, arguments: Vec::new(), held: false }
+        Self { primitive, arguments: Vec::new(), values: String::new(), held: false }
     }
 
     /// Gives the argument `name` a value; the last one given counts.
@@ -176,9 +179,9 @@ impl Sentence {
     #[must_use]
     pub fn set(mut self, name: &'static str, argument: Argument<'_>) -> Self {
         self.arguments.retain(|(former, _)| *former != name);
-        let mut text = String::new();
-        argument.write(&mut text);
-        self.arguments.push((name, text));
+        let start = self.values.len();
+        argument.write(&mut self.values);
+        self.arguments.push((name, start..self.values.len()));
         self
     }
 
@@ -192,7 +195,8 @@ impl Sentence {
     /// The call.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut out = String::from("{\"name\":");
+        let mut out = String::with_capacity(self.values.len().saturating_add(FRAME));
+        out.push_str("{\"name\":");
         self.body(&mut out);
         out.push_str(if self.held { ",\"hold\":true}" } else { "}" });
         out
@@ -232,17 +236,20 @@ impl Sentence {
             .arguments
             .iter()
             .filter(|(name, _)| row.arguments.iter().all(|declared| declared.name != *name));
-        for (at, (name, text)) in declared.chain(others).enumerate() {
+        for (at, (name, value)) in declared.chain(others).enumerate() {
             if at > 0 {
                 out.push(',');
             }
             json::string(out, name);
             out.push(':');
-            out.push_str(text);
+            out.push_str(self.values.get(value.clone()).unwrap_or_default());
         }
         out.push('}');
     }
 }
+
+/// Bytes that most calls have beside their arguments.
+const FRAME: usize = 128;
 
 impl Argument<'_> {
     fn write(self, out: &mut String) {

@@ -30,9 +30,10 @@ mod open;
 mod replace;
 mod tree;
 mod undo;
+mod way;
 
 use alloc::{boxed::Box, collections::BTreeSet, string::String, vec::Vec};
-use core::{fmt, net::SocketAddr, pin::Pin};
+use core::{fmt, mem, net::SocketAddr, pin::Pin};
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     sync::{Mutex, MutexGuard, PoisonError},
@@ -51,8 +52,8 @@ use crate::{
     journal::{self, Folder},
     mounts::{Access, MountError, Place, Table},
     platform::{
-        Admits, Asker, Connectors, Detail, Fetch, Fetched, Journal, Listener, Listing, Mode, Net,
-        Shown, Use, Used, Written, by_the_clock,
+        Admits, Asker, Connectors, Detail, Fetch, Fetched, Journal, Listener, Listing, Mode, Named,
+        Net, Shown, Use, Used, Written, by_the_clock, by_the_list,
     },
     rest::{Creator, Index},
     state::Standing,
@@ -61,6 +62,7 @@ use crate::{
 use keep::Keep;
 use open::Missing;
 pub use undo::{Resolve, Undone};
+use way::Way;
 
 /// Where shown bytes go: the board's console, with its one renderer.
 pub trait Screen: Send + Sync {
@@ -194,6 +196,7 @@ struct Held {
     host: String,
     access: Access,
     turn: Mutex<()>,
+    way: Mutex<Way>,
 }
 
 impl fmt::Debug for Disk {
@@ -332,7 +335,17 @@ impl Disk {
 
 impl Held {
     fn new(dir: OwnedFd, host: String, access: Access) -> Self {
-        Self { dir, host, access, turn: Mutex::default() }
+        Self { dir, host, access, turn: Mutex::default(), way: Mutex::default() }
+    }
+
+    /// The way that the last path went. It is taken, so that nobody waits for it: who
+    /// comes meanwhile opens each directory.
+    fn way(&self) -> Way {
+        mem::take(&mut *self.way.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn keep(&self, way: Way) {
+        *self.way.lock().unwrap_or_else(PoisonError::into_inner) = way;
     }
 
     fn turn(&self) -> MutexGuard<'_, ()> {
@@ -351,6 +364,18 @@ impl Platform for Disk {
 
     async fn list(&self, path: &str, after: &str, limit: u64) -> Result<Listing, Fault> {
         self.listing(path, after, usize::try_from(limit).unwrap_or(usize::MAX))
+    }
+
+    async fn named(
+        &self,
+        path: &str,
+        wanted: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Named, Fault> {
+        match self.table.place(path)? {
+            Place::Above => by_the_list(self, path, wanted).await,
+            Place::Root(mount) => self.wanted((self.held(mount)?, None), wanted),
+            Place::Inside(mount, rest) => self.wanted((self.held(mount)?, Some(rest)), wanted),
+        }
     }
 
     async fn state(&self, path: &str) -> Result<Standing, Fault> {

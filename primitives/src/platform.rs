@@ -27,6 +27,7 @@ use memchr::memmem;
 use synapse_boundary::secret::Blank;
 use synapse_boundary::url::Url;
 use synapse_boundary::{Integrity, State};
+use synapse_reply::limits;
 
 use crate::{
     Fault,
@@ -89,6 +90,19 @@ pub trait Platform: Send + Sync {
         after: &str,
         limit: u64,
     ) -> impl Future<Output = Result<Listing, Fault>> + Send;
+
+    /// The names of a directory's directories, and those others that are wanted. The
+    /// default lists it.
+    ///
+    /// # Errors
+    /// As [`Platform::list`].
+    fn named(
+        &self,
+        path: &str,
+        wanted: &(dyn Fn(&str) -> bool + Sync),
+    ) -> impl Future<Output = Result<Named, Fault>> + Send {
+        by_the_list(self, path, wanted)
+    }
 
     /// What stands under a path, without a change to it; a directory with all
     /// that is in it.
@@ -246,6 +260,30 @@ pub trait Platform: Send + Sync {
 
     /// The guest root and the host's path of each mount.
     fn mounts(&self) -> Vec<(String, String)>;
+}
+
+/// Names as [`Platform::named`] does by default.
+pub(crate) async fn by_the_list<P: Platform + ?Sized>(
+    platform: &P,
+    path: &str,
+    wanted: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Named, Fault> {
+    let mut named = Named::default();
+    let mut after = String::new();
+    loop {
+        let page = platform.list(path, &after, limits::LIST).await?;
+        named.seen = named.seen.saturating_add(page.entries.len());
+        match page.entries.last() {
+            Some(last) => after.clone_from(&last.name),
+            None => return Ok(named),
+        }
+        let asked = |entry: &Entry| entry.kind == Kind::Directory || wanted(&entry.name);
+        let entries = page.entries.into_iter().filter(asked);
+        named.names.extend(entries.map(|entry| (entry.name, entry.kind)));
+        if !page.more {
+            return Ok(named);
+        }
+    }
 }
 
 /// Waits as [`Platform::sleep`] does by default.
@@ -482,6 +520,15 @@ pub struct Listing {
     pub more: bool,
     /// What the directory itself carries, with or without names in it.
     pub rest: Rest,
+}
+
+/// Names that stand in a directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named {
+    /// Those that were asked for, sorted by their bytes.
+    pub names: Vec<(String, Kind)>,
+    /// How many there are in all.
+    pub seen: usize,
 }
 
 /// One entry of a directory.

@@ -7,48 +7,60 @@ use alloc::string::String;
 use crate::shelf::{ROOT, Shelf};
 
 /// The whole of `INDEX.md`.
-pub(crate) fn render(shelf: &Shelf) -> String {
+pub(crate) fn render(shelf: &Shelf, broken: &[(&str, &str)]) -> String {
     let mut out = String::from(
         "# Index\n\n| Note | Title | Bytes | First heading | Links |\n|---|---|--:|---|---|\n",
     );
     for note in &shelf.notes {
-        out.push_str(&format!(
-            "| {} | {} | {} | {} | {} |\n",
-            escape(relative(&note.path)),
-            escape(&note.title),
-            note.size,
-            escape(&note.heading),
-            escape(&note.links.join(", ")),
-        ));
+        out.push_str("| ");
+        escape(&mut out, relative(&note.path));
+        out.push_str(" | ");
+        escape(&mut out, &note.title);
+        out.push_str(&format!(" | {} | ", note.size));
+        escape(&mut out, &note.heading);
+        out.push_str(" | ");
+        escape(&mut out, &note.links.join(", "));
+        out.push_str(" |\n");
     }
     out.push_str("\n## Broken links\n\n");
-    for (note, link) in shelf.broken() {
-        out.push_str(&format!("- {}: {}\n", escape(relative(note)), escape(link)));
+    for (note, link) in broken {
+        line(&mut out, relative(note), ": ", link);
     }
     out.push_str("\n## Exact duplicates\n\n");
     for note in &shelf.notes {
         if let Some(first) = note.copy_of.and_then(|first| shelf.notes.get(first)) {
-            let (copy, first) = (relative(&note.path), relative(&first.path));
-            out.push_str(&format!("- {} is a copy of {}\n", escape(copy), escape(first)));
+            line(&mut out, relative(&note.path), " is a copy of ", relative(&first.path));
         }
     }
     out
+}
+
+fn line(out: &mut String, of: &str, said: &str, what: &str) {
+    out.push_str("- ");
+    escape(out, of);
+    out.push_str(said);
+    escape(out, what);
+    out.push('\n');
 }
 
 fn relative(path: &str) -> &str {
     path.strip_prefix(ROOT).unwrap_or(path).trim_start_matches('/')
 }
 
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
+fn escape(out: &mut String, text: &str) {
     let mut rest = text.chars();
     for _ in 0..500 {
         let Some(char) = rest.next() else { break };
         let escaped = match char {
+            // As most are.
+            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' => {
+                out.push(char);
+                continue;
+            }
             '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '&' | '!' | '@' => true,
             // Some readers make a link of what only looks like an address.
             ':' => rest.as_str().starts_with("//"),
-            '.' => ends_with_www(&out),
+            '.' => ends_with_www(out),
             _ => false,
         };
         if escaped {
@@ -56,7 +68,6 @@ fn escape(text: &str) -> String {
         }
         out.push(if is_unseen(char) { char::REPLACEMENT_CHARACTER } else { char });
     }
-    out
 }
 
 fn ends_with_www(text: &str) -> bool {

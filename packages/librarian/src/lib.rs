@@ -12,6 +12,7 @@
 extern crate alloc;
 
 mod index;
+mod note;
 mod shelf;
 
 use alloc::format;
@@ -51,8 +52,9 @@ fn work(task: &str) -> Result<String, Error> {
     if words.contains("move duplicates") || words.contains("remove duplicates") {
         shelf.move_duplicates();
     }
-    let mut summary = shelf.summary();
-    match files::write_all(INDEX, &index::render(&shelf), Mode::Replace) {
+    let broken = shelf.broken();
+    let mut summary = shelf.summary(broken.len());
+    match files::write_all(INDEX, &index::render(&shelf, &broken), Mode::Replace) {
         Ok(()) => summary.push_str(&format!("wrote {INDEX}\n")),
         Err(why) => summary.push_str(&format!("could not write {INDEX}: {}\n", told(why))),
     }

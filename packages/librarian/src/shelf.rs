@@ -1,9 +1,9 @@
 //! What stands in the folder: notes, sizes, links, digests, duplicates.
 //!
 //! # Not here
-//! How it is written down (`index`).
+//! What a note says (`note`), how it is written down (`index`).
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -11,6 +11,8 @@ use alloc::vec::Vec;
 use sha2::{Digest, Sha256};
 use synapse_guest::calls::{self, EntryKind};
 use synapse_guest::{Error, files};
+
+use crate::note::{broken, heading, is_text, links, mark};
 
 /// The folder.
 pub(crate) const ROOT: &str = "/data";
@@ -22,6 +24,8 @@ pub(crate) const DUPLICATES: &str = "/data/duplicates";
 const HEAD: u64 = 1 << 20;
 /// Files up to this size are compared byte for byte, by digest.
 const COMPARED: u64 = 64 << 20;
+/// Bytes of files that are compared as they are, all in memory, not by their digests.
+const TOGETHER: u64 = 16 << 20;
 /// The code of a spent budget: nothing more can be read.
 const SPENT: u32 = 203;
 
@@ -111,9 +115,9 @@ impl Shelf {
                 return why.number() != SPENT;
             }
         };
-        if let Ok(text) = core::str::from_utf8(&head) {
-            note.heading = heading(text);
-            note.links = links(text);
+        if is_text(&head) {
+            note.heading = heading(&head);
+            note.links = links(&head);
         }
         note.mark = mark(&head);
         true
@@ -127,12 +131,14 @@ impl Shelf {
                 alike.entry((note.size, note.mark)).or_default().push(at);
             }
         }
-        for twins in alike.into_values().filter(|twins| twins.len() > 1) {
+        for ((size, _), twins) in alike.into_iter().filter(|(_, twins)| twins.len() > 1) {
+            let few = size.saturating_mul(twins.len() as u64) <= TOGETHER;
             let mut first = BTreeMap::new();
             for at in twins {
                 let Some(note) = self.notes.get_mut(at) else { continue };
-                if let Ok(digest) = digest(&note.path, note.size) {
-                    let original = *first.entry(digest).or_insert(at);
+                let own = if few { files::read_all(&note.path) } else { digest(&note.path, size) };
+                if let Ok(own) = own {
+                    let original = *first.entry(own).or_insert(at);
                     note.copy_of = (original != at).then_some(original);
                 }
             }
@@ -163,26 +169,18 @@ impl Shelf {
 
     /// Links whose target is not on the shelf: note, link.
     pub(crate) fn broken(&self) -> Vec<(&str, &str)> {
-        let known: BTreeSet<&str> = self.notes.iter().map(|note| note.path.as_str()).collect();
-        let mut out = Vec::new();
-        for note in &self.notes {
-            for link in &note.links {
-                if !resolve(&note.path, link).is_some_and(|path| known.contains(path.as_str())) {
-                    out.push((note.path.as_str(), link.as_str()));
-                }
-            }
-        }
-        out
+        let notes = self.notes.iter().map(|note| (&*note.path, &*note.links));
+        broken(notes.collect(), ROOT)
     }
 
     /// What was found, for people.
-    pub(crate) fn summary(&self) -> String {
+    pub(crate) fn summary(&self, broken: usize) -> String {
         let copies = self.notes.iter().filter(|note| note.copy_of.is_some()).count();
         let mut out = format!(
             "{} files, {copies} exact duplicates ({} moved aside), {} broken links\n",
             self.notes.len(),
             self.moved,
-            self.broken().len()
+            broken
         );
         for (why, count) in &self.skipped {
             out.push_str(&format!("passed over: {count} × {why}\n"));
@@ -200,20 +198,7 @@ impl Shelf {
     }
 }
 
-/// A number that is seldom the same for two heads, and quickly found.
-pub(crate) fn mark(head: &[u8]) -> u64 {
-    let (words, tail) = head.as_chunks::<8>();
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(tail) {
-        *to = *from;
-    }
-    words.iter().chain([&last]).fold(0, |mark, word| {
-        // An odd number loses nothing, and the turn brings high bits down.
-        (mark ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23)
-    })
-}
-
-fn digest(path: &str, size: u64) -> Result<[u8; 32], Error> {
+fn digest(path: &str, size: u64) -> Result<Vec<u8>, Error> {
     let mut hash = Sha256::new();
     let mut read = 0;
     while read < size {
@@ -224,43 +209,5 @@ fn digest(path: &str, size: u64) -> Result<[u8; 32], Error> {
         read += piece.len() as u64;
         hash.update(piece);
     }
-    Ok(hash.finalize().into())
-}
-
-fn heading(text: &str) -> String {
-    let line = text.lines().find(|line| line.starts_with('#')).unwrap_or_default();
-    line.trim_start_matches('#').trim().chars().take(200).collect()
-}
-
-/// Targets of Markdown links to other files: no scheme, no bare anchor.
-fn links(text: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    for part in text.split("](").skip(1).take(1000) {
-        let Some((target, _)) = part.split_once(')') else { continue };
-        let target = target.split(['#', ' ']).next().unwrap_or_default();
-        let foreign = target.contains(':') || target.contains('\n') || target.len() > 500;
-        if !target.is_empty() && !foreign {
-            out.push(target.to_string());
-        }
-    }
-    out
-}
-
-/// The path that a link in a note names; `None` above the folder.
-fn resolve(note: &str, link: &str) -> Option<String> {
-    let mut parts: Vec<&str> = note.split('/').collect();
-    parts.pop();
-    if link.starts_with('/') {
-        parts = Vec::from(["", "data"]);
-    }
-    for part in link.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    Some(parts.join("/"))
+    Ok(hash.finalize().to_vec())
 }

@@ -43,7 +43,13 @@ fn answer(files: &RefCell<Files>, sentence: &[u8]) -> Result<Vec<u8>, u32> {
             (Form::Json, Value::from(entries).to_string().into_bytes())
         }
         "fs_read" => match files.get(&text("path")) {
-            Some(bytes) => (Form::Bytes, bytes.clone()),
+            Some(bytes) => {
+                let number = |name: &str| {
+                    arguments[name].as_u64().map_or(0, |number| number.try_into().unwrap())
+                };
+                let rest = bytes.get(number("offset")..).unwrap_or_default();
+                (Form::Bytes, rest[..rest.len().min(number("length"))].to_vec())
+            }
             None => return Err(401),
         },
         "fs_write" => {
@@ -108,11 +114,11 @@ fn the_index_has_headings_links_and_duplicates_and_nothing_moves_unasked() {
 #[test]
 fn only_the_same_bytes_are_a_copy() {
     // Of one size and with one mark.
-    let word = |at: u64| crate::shelf::mark(&at.to_le_bytes());
+    let word = |at: u64| crate::note::mark(&at.to_le_bytes());
     let first = [1, 0].map(u64::to_le_bytes).concat();
     let step = |at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
     let second = [2, step(1) ^ step(2)].map(u64::to_le_bytes).concat();
-    assert_eq!(crate::shelf::mark(&first), crate::shelf::mark(&second));
+    assert_eq!(crate::note::mark(&first), crate::note::mark(&second));
     assert_ne!(word(1), word(2));
     let files: [(&str, &[u8]); 3] =
         [("/data/a", &first), ("/data/b", &second), ("/data/c", &second)];
@@ -120,6 +126,42 @@ fn only_the_same_bytes_are_a_copy() {
     assert!(summary.starts_with("3 files, 1 exact duplicates"), "{summary}");
     let index = String::from_utf8(files["/data/INDEX.md"].clone()).unwrap();
     assert!(index.contains("- c is a copy of b\n"), "{index}");
+}
+
+#[test]
+fn what_begins_and_ends_alike_is_compared_between() {
+    // Few bytes are compared as they are, many by their digests.
+    for size in [20_000, 9 << 20] {
+        let one = alloc::vec![b'x'; size];
+        let mut other = one.clone();
+        other[size / 2] = b'y';
+        let files: [(&str, &[u8]); 3] =
+            [("/data/a", &one), ("/data/b", &other), ("/data/c", &other)];
+        let (summary, files) = run_on("Write an index.", &files);
+        assert!(summary.starts_with("3 files, 1 exact duplicates"), "{summary}");
+        let index = String::from_utf8(files["/data/INDEX.md"].clone()).unwrap();
+        assert!(index.contains("- c is a copy of b\n"), "{index}");
+    }
+}
+
+#[test]
+fn a_note_in_another_encoding_is_read_as_far_as_it_is_ascii() {
+    let utf16: Vec<u8> = "# Plan\n[x](b.md)".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let files: [(&str, &[u8]); 4] = [
+        ("/data/a", b"no heading\r\n## Caf\xe9 \r\n[b](b) [c](\xe9) [d [e](e#f) [g]("),
+        ("/data/b", b" # none\n[[x]](a \"title\")[y](mailto:z)[w](v\n)[u]()"),
+        ("/data/c", &utf16),
+        ("/data/d", b"#"),
+    ];
+    let (_, files) = run_on("Write an index.", &files);
+    let index = String::from_utf8(files["/data/INDEX.md"].clone()).unwrap();
+    for (row, length) in [("a | a | {} | Caf\u{fffd} | b, e |", 52), ("b | b | {} |  | a |", 49)] {
+        assert!(index.contains(&row.replace("{}", &length.to_string())), "{index}");
+    }
+    assert!(
+        index.contains("| c | c | 32 |  |  |") && index.contains("| d | d | 1 |  |  |"),
+        "{index}"
+    );
 }
 
 #[test]

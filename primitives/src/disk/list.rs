@@ -19,18 +19,18 @@ use std::{
     sync::PoisonError,
 };
 
-use rustix::fs::{Dir, OFlags};
+use rustix::fs::{Dir, FileType, OFlags};
 
 use super::{
     Disk, Held, Identity,
-    open::{Found, Missing, beneath, fault, look, readable, stat},
+    open::{Found, Missing, Parent, beneath, fault, look, readable, stat},
 };
 use crate::{
     Fault,
     execute::join,
     memory::{page, way},
     mounts::Place,
-    platform::{Kind, Listing, is_own},
+    platform::{Kind, Listing, Named, is_own},
     rest::Rest,
 };
 
@@ -65,15 +65,57 @@ impl Disk {
                 let own = own.map(|name| found.entry(name.to_owned(), rest.clone()));
                 Ok(page(own.into_iter(), limit, rest))
             }
-            Kind::Directory => {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-                let dir = beneath(parent.dir.as_fd(), parent.name, flags)?;
-                self.free(stat(dir.as_fd())?.identity)?;
-                self.list_dir(dir, path, after, limit)
-            }
+            Kind::Directory => self.list_dir(self.listable(&parent)?, path, after, limit),
             Kind::Link => Err(Fault::Link),
             Kind::Other => Err(Fault::Special),
         }
+    }
+
+    /// Opens the directory at the end of a path, to read what is in it.
+    fn listable(&self, parent: &Parent<'_>) -> Result<OwnedFd, Fault> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let dir = beneath(parent.dir.as_fd(), parent.name, flags)?;
+        self.free(stat(dir.as_fd())?.identity)?;
+        Ok(dir)
+    }
+
+    /// The directories of a directory, and what else of it is wanted. Only of these it
+    /// is looked at what they are: a directory says of its own what is no directory.
+    pub(super) fn wanted(
+        &self,
+        (held, rest): (&Held, Option<&str>),
+        wanted: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Named, Fault> {
+        let dir = match rest {
+            Some(rest) => self.listable(&self.parent(held, rest, Missing::Refuse)?)?,
+            None => readable(held.dir.as_fd())?,
+        };
+        let handle = readable(dir.as_fd())?;
+        let mut named = Named::default();
+        for entry in Dir::new(dir).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            let bytes = entry.file_name().to_bytes();
+            if matches!(bytes, b"." | b"..") || is_own(bytes) {
+                continue;
+            }
+            named.seen = named.seen.saturating_add(1);
+            let may_be_directory =
+                matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            let is_wanted = match str::from_utf8(bytes) {
+                Ok(name) => wanted(name),
+                Err(_) => wanted(&shown(bytes)),
+            };
+            if !may_be_directory && !is_wanted {
+                continue;
+            }
+            let Some(found) = look(handle.as_fd(), bytes)? else { continue };
+            let asked = found.kind == Kind::Directory || is_wanted;
+            if asked && self.free(found.identity).is_ok() {
+                named.names.push((shown(bytes), found.kind));
+            }
+        }
+        named.names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(named)
     }
 
     fn list_dir(

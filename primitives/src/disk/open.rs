@@ -11,7 +11,7 @@
 //! # Not here
 //! What is done with the handles (`list`, `replace`, `tree`).
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
 use core::time::Duration;
 use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
@@ -72,7 +72,7 @@ pub(super) enum Reached<'d> {
     /// The root of a mount, which is open as long as the disk is.
     Root(BorrowedFd<'d>),
     /// One below it.
-    Below(OwnedFd),
+    Below(Arc<OwnedFd>),
 }
 
 impl AsFd for Reached<'_> {
@@ -119,7 +119,13 @@ impl Disk {
         let (parents, name) = split_last(rest);
         let mut made = Made::default();
         let mut dir = Reached::Root(held.dir.as_fd());
-        for parent in parents.into_iter().flat_map(|parents| parents.split('/')) {
+        let mut way = held.way();
+        let parents = parents.into_iter().flat_map(|parents| parents.split('/'));
+        for (at, parent) in parents.enumerate() {
+            if let Some(below) = way.still(at, dir.as_fd(), parent) {
+                dir = Reached::Below(below);
+                continue;
+            }
             let below = match step(dir.as_fd(), parent) {
                 Ok(below) => below,
                 Err(Fault::NotFound) if missing == Missing::Make => {
@@ -132,9 +138,11 @@ impl Disk {
                 }
                 Err(fault) => return Err(fault),
             };
-            self.free(stat(below.as_fd())?.identity)?;
-            dir = Reached::Below(below);
+            let identity = stat(below.as_fd())?.identity;
+            self.free(identity)?;
+            dir = Reached::Below(way.turn(at, parent, below, identity));
         }
+        held.keep(way);
         Ok(Parent { dir, name, made })
     }
 
@@ -255,7 +263,7 @@ pub(super) fn missing(held: &Held, path: &str, rest: &str) -> Result<Vec<String>
         end = end.saturating_add(parent.len());
         dir = match dir.map(|dir| step(dir.as_fd(), parent)).transpose() {
             Err(Fault::NotFound) => None,
-            stepped => stepped?.map(Reached::Below),
+            stepped => stepped?.map(Arc::new).map(Reached::Below),
         };
         if dir.is_none() {
             missing.extend(path.get(..end).map(ToOwned::to_owned));
@@ -324,17 +332,15 @@ pub(super) fn read(file: &OwnedFd, offset: u64, length: u64) -> Result<Vec<u8>, 
     let length = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
     let mut bytes = Vec::new();
     while bytes.len() < length {
-        let want = length.saturating_sub(bytes.len()).min(CHUNK);
         let Some(at) = position(offset, bytes.len()) else { break };
-        let mut chunk = Vec::new();
-        chunk.try_reserve_exact(want).map_err(|_| Fault::TooLarge)?;
-        let got = retry_on_intr(|| pread(file, spare_capacity(&mut chunk), at)).map_err(fault)?;
-        if got == 0 {
+        let want = length.saturating_sub(bytes.len()).min(CHUNK);
+        bytes.try_reserve_exact(want).map_err(|_| Fault::TooLarge)?;
+        if retry_on_intr(|| pread(file, spare_capacity(&mut bytes), at)).map_err(fault)? == 0 {
             break;
         }
-        chunk.truncate(want);
-        bytes.append(&mut chunk);
     }
+    // There may have been room for more.
+    bytes.truncate(length);
     Ok(bytes)
 }
 

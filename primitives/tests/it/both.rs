@@ -74,6 +74,27 @@ on_both! {
         assert_eq!(Some(&*page), large.get(5..5 + (1 << 20)));
     }
 
+    only_wanted_names_and_directories_are_named(platform, _journaled) {
+        for path in ["/data/dir/b.md", "/data/dir/a.md", "/data/dir/sub/c.md", "/data/dir/z/d"] {
+            platform.put(path, b"x", Mode::Create).unwrap();
+        }
+        let named = |path, wanted: &'static str| {
+            let found = now(platform.named(path, &|name| name == wanted))?;
+            let is_right = |(name, kind): &(String, Kind)| (*kind == Kind::File) == name.contains('.');
+            assert!(found.names.iter().all(is_right), "{found:?}");
+            let all: Vec<String> = found.names.into_iter().map(|(name, _)| name).collect();
+            Ok((all.join(" "), found.seen))
+        };
+        let told = |names: &str, seen| Ok((names.to_owned(), seen));
+        assert_eq!(named("/data/dir", "b.md"), told("b.md sub z", 4));
+        assert_eq!(named("/data/dir", ""), told("sub z", 4));
+        assert_eq!(named("/", ""), told("data docs", 2));
+        // What is Synapse's own is not there.
+        assert_eq!(named("/data", "own").map(|found| found.0), Ok("dir".to_owned()));
+        assert_eq!(named("/data/none", ""), Err(Fault::NotFound));
+        assert_eq!(named("/data/own", ""), Err(Fault::Reserved));
+    }
+
     what_is_not_there_is_named(platform, _journaled) {
         platform.put("/data/dir/file", b"x", Mode::Create).unwrap();
         let long = format!("/data/{}", "n".repeat(256));

@@ -208,6 +208,37 @@ fn a_link_swapped_in_for_a_folder_leads_nowhere() {
     assert!(swaps > 100 && inside > 100 && refused > 100, "{swaps} {inside} {refused}");
 }
 
+#[test]
+fn a_directory_that_was_passed_is_passed_again_only_where_its_name_leads_to_it() {
+    let stage = Stage::new();
+    let (dir, other, gone) = (stage.data("a/dir"), stage.data("other"), stage.outer("gone"));
+    for (path, content) in [(&dir, "one"), (&other, "two")] {
+        fs::create_dir_all(path).unwrap();
+        fs::write(path.join("file"), content).unwrap();
+    }
+    let read = || stage.disk.all("/data/a/dir/file");
+    assert_eq!(read().unwrap(), b"one");
+    assert_eq!(read().unwrap(), b"one");
+    renameat_with(CWD, &dir, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+    assert_eq!(read().unwrap(), b"two");
+    // Out of the mount, and a link to it in its place.
+    fs::rename(stage.data("a"), &gone).unwrap();
+    assert_eq!(read(), Err(Fault::NotFound));
+    symlink(&gone, stage.data("a")).unwrap();
+    assert_eq!(read(), Err(Fault::Link));
+    fs::remove_file(stage.data("a")).unwrap();
+    stage.disk.put("/data/a/dir/new", b"new", Mode::Create).unwrap();
+    assert_eq!(names_in(&gone.join("dir")), ["file"]);
+    assert_eq!(names_in(&dir), ["new"]);
+    // Back again, and what it holds replaced by a link.
+    fs::remove_dir_all(stage.data("a")).unwrap();
+    fs::rename(&gone, stage.data("a")).unwrap();
+    assert_eq!(read().unwrap(), b"two");
+    fs::rename(&dir, &gone).unwrap();
+    symlink(&gone, &dir).unwrap();
+    assert_eq!(read(), Err(Fault::Link));
+}
+
 /// Names what the second process swaps.
 const SWAPPER: &str = "SYNAPSE_TEST_SWAPPER";
 /// Swaps of the long siege.

@@ -16,7 +16,6 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::iter::once;
 use core::ops::Range;
 
 use synapse_abi::limits;
@@ -320,11 +319,13 @@ fn authority(text: &str) -> (&str, Option<&str>) {
 /// Whether two texts are the same NFD and in lower case, one blank wherever the
 /// first has some. No further folding: to `fold`, `ı` is an `i`.
 fn same(typed: &str, wanted: &str) -> bool {
-    decomposed(typed).split_whitespace().flat_map(folded).eq(folded(&decomposed(wanted)))
-}
-
-fn folded(text: &str) -> impl Iterator<Item = char> {
-    once(' ').chain(text.chars().flat_map(char::to_lowercase))
+    let mut words = wanted.split(' ');
+    let is = |word: &str, wanted: &str| {
+        let [word, wanted] = [word, wanted].map(decomposed);
+        word.chars().flat_map(char::to_lowercase).eq(wanted.chars().flat_map(char::to_lowercase))
+    };
+    let is_next = |word| words.next().is_some_and(|wanted| is(word, wanted));
+    typed.split_whitespace().all(is_next) && words.next().is_none()
 }
 
 /// Whether a text is a number too short to mean anything by itself.

@@ -91,9 +91,11 @@ pub fn fold(name: &str) -> Cow<'_, str> {
     if name.is_ascii() {
         return Cow::Owned(name.to_ascii_lowercase());
     }
-    // Upper case first: it maps both `ß` and `ſ` to what `SS` and `S` fold to.
+    // By way of upper case, which maps both `ß` and `ſ` to what `SS` and `S` fold to; lower case
+    // first, since `ẞ` is its own upper case.
     let name = decomposed(name);
-    let lower = name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    let upper = name.chars().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
+    let lower = upper.flat_map(char::to_lowercase);
     Cow::Owned(decomposed(&lower.collect::<String>()).into_owned())
 }
 
@@ -274,6 +276,15 @@ mod tests {
             assert_eq!(fold(a), fold(b), "{a} {b}");
         }
         assert_ne!(fold("a"), fold("b"));
+    }
+
+    #[test]
+    fn what_is_folded_is_its_own_fold() {
+        for char in '\0'..=char::MAX {
+            let once = fold(&String::from(char)).into_owned();
+            assert_eq!(fold(&once), once, "{char:?}");
+        }
+        assert_eq!(fold("STRA\u{1e9e}E.txt"), "strasse.txt");
     }
 
     #[test]

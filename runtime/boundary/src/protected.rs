@@ -16,10 +16,10 @@ const NAMES: &[&str] = &[
     "soul.md", "memory.md", "agents.md", "claude.md", "claude.local.md", "gemini.md",
     ".cursorrules", ".cursor", ".claude", ".mcp.json", ".git", ".gitmodules", ".gitconfig",
     ".gitlab-ci.yml", ".yarnrc.yml", ".devcontainer", ".zed", ".inputrc", ".xprofile", ".vimrc",
-    ".gitattributes", ".husky", ".pre-commit-config.yaml", ".envrc", ".vscode", ".idea", ".npmrc",
-    ".ssh", "sitecustomize.py", "manifest.toml", ".bashrc", ".bash_profile", ".bash_login",
-    ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc",
-    ".cshrc", ".tcshrc", ".login",
+    ".gitattributes", ".githooks", ".husky", ".pre-commit-config.yaml", ".envrc", ".vscode",
+    ".idea", ".npmrc", ".ssh", "sitecustomize.py", "manifest.toml", ".bashrc", ".bash_profile",
+    ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
+    ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
 ];
 
 /// How the name of a bare repository ends, and that of a file which Python runs.

@@ -72,13 +72,14 @@ fn foremost<'r>(order: &str, records: impl Iterator<Item = &'r str>) -> Option<&
     let mut parts = elements(order);
     let (which, name) = (parts.next()?, text(parts.next()?)?);
     // A number is ordered by its value, a text by its bytes.
-    let keyed = records.map(|record| {
+    let mut keyed = Vec::new();
+    for record in records {
         let value = field(record, &name)?;
         let key = Decimal::parse(value).map(Ok).or_else(|| Some(Err(text(value)?)))?;
-        Some((key, record))
-    });
-    let mut keyed = keyed.collect::<Option<Vec<_>>>()?;
-    keyed.sort_by(|(one, _), (other, _)| one.cmp(other));
+        keyed.try_reserve(1).ok()?;
+        keyed.push((key, record));
+    }
+    keyed.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
     let is_mixed = keyed.first()?.0.is_ok() != keyed.last()?.0.is_ok();
     if which == "\"max\"" {
         keyed.reverse();

@@ -324,7 +324,10 @@ impl<F: Facts> Search<'_, '_, '_, F> {
         for (name, _, literal) in conditions(selector) {
             self.value(literal, &name, None, Some(self.says))?;
         }
-        if self.found.is_some() { Ok(()) } else { self.cited(Wanted::Word(self.says), None) }
+        match conditions(selector).next() {
+            Some(_) => Ok(()),
+            None => self.cited(Wanted::Word(self.says), None),
+        }
     }
 
     /// Looks for a Json value of a field of this name, or of an argument of this name and type.

@@ -149,7 +149,8 @@ impl Lines {
             }
             _ => Back::default(),
         };
-        if matches!(ran.ended, Ended::Exit(_)) {
+        // What was left in the copy stands nowhere else.
+        if matches!(ran.ended, Ended::Exit(_)) && back.left.is_empty() {
             copy.place.settle()?;
         }
         Ok(reply(&ran, &back, (&copy.place.tree(), root), call.most.min(start.reply)))

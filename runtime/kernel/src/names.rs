@@ -7,6 +7,7 @@
 //! # Invariants
 //! - It holds nothing that the grant hides from the task.
 //! - An index that is not complete says of no bare name who bears it.
+//! - What is left out of it is named by no line that may be cited.
 //!
 //! # Not here
 //! What a human's line cites (`synapse_boundary::cite`).
@@ -23,7 +24,6 @@ use synapse_boundary::path::fold;
 use synapse_boundary::{Authorized, NormalPath, Rights, Scope};
 use synapse_primitives::Platform;
 use synapse_primitives::platform::Kind;
-use synapse_reply::limits;
 
 /// Entries that a walk looks at, at most.
 pub const ENTRIES: usize = 100_000;
@@ -38,6 +38,11 @@ pub struct NameIndex {
     complete: bool,
 }
 
+/// Which names may be asked for: those that stand in the lines that may be cited, whatever
+/// their case.
+#[derive(Debug)]
+pub struct Sought(Option<String>);
+
 /// What a call changes of names, once it is executed.
 #[derive(Debug)]
 pub enum Renaming {
@@ -49,9 +54,43 @@ pub enum Renaming {
     Gone(String),
 }
 
+/// Bytes of lines in which names are looked for.
+const LINES: usize = 4096;
+
+impl Sought {
+    /// Any name.
+    pub const ALL: Self = Self(None);
+
+    /// What these lines may name. Beyond ASCII a name is spelled in more ways than one,
+    /// so that any may be meant.
+    #[must_use]
+    pub fn of<'l>(lines: impl Iterator<Item = &'l str>) -> Self {
+        let mut all = String::new();
+        for line in lines {
+            all.push_str(line);
+            all.push('\n');
+        }
+        // Longer ones cost more to look through than they spare.
+        if all.len() > LINES {
+            return Self::ALL;
+        }
+        all.make_ascii_lowercase();
+        Self(Some(all).filter(|all| all.is_ascii()))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|lines| lines.contains(&*fold(name)))
+    }
+}
+
 impl NameIndex {
-    /// Walks the mounts, past at most so many entries.
-    pub async fn walk<P: Platform>(platform: &P, scope: &Scope, entries: usize) -> Self {
+    /// Walks the mounts, past at most so many entries, for names that are sought.
+    pub async fn walk<P: Platform>(
+        platform: &P,
+        scope: &Scope,
+        sought: &Sought,
+        entries: usize,
+    ) -> Self {
         let mut index = Self { mounts: platform.mounts(), complete: true, ..Self::default() };
         let mut left: Vec<String> = Vec::new();
         for (root, _) in index.mounts.clone() {
@@ -61,32 +100,27 @@ impl NameIndex {
         let mut seen = 0_usize;
         while let Some(directory) = left.pop() {
             let listed = permits(scope, &directory, Rights::LIST);
-            let mut after = String::new();
-            loop {
-                let Ok(page) = platform.list(&directory, &after, limits::LIST).await else {
-                    // What cannot be looked at may bear any name.
-                    index.complete = false;
-                    break;
-                };
-                for entry in &page.entries {
-                    seen = seen.saturating_add(1);
-                    let path = format!("{directory}/{}", entry.name);
-                    if hidden(scope, &path) {
-                        continue;
-                    }
+            let Ok(found) = platform.named(&directory, &|name| sought.has(name)).await else {
+                // What cannot be looked at may bear any name.
+                index.complete = false;
+                continue;
+            };
+            for (name, kind) in found.names {
+                let path = format!("{directory}/{name}");
+                if hidden(scope, &path) {
+                    continue;
+                }
+                if sought.has(&name) {
                     index.add(scope, &path, listed);
-                    if entry.kind == Kind::Directory {
-                        left.push(path);
-                    }
                 }
-                if seen > entries {
-                    index.complete = false;
-                    return index;
+                if kind == Kind::Directory {
+                    left.push(path);
                 }
-                match page.entries.last() {
-                    Some(last) if page.more => after.clone_from(&last.name),
-                    _ => break,
-                }
+            }
+            seen = seen.saturating_add(found.seen);
+            if seen > entries {
+                index.complete = false;
+                return index;
             }
         }
         index

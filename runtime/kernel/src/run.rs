@@ -35,7 +35,7 @@ use crate::crew::Staff;
 use crate::engine::{Ended, Engine, TurnLimits};
 use crate::grant::{Grant, SUMMARY_MAX};
 use crate::held::Value;
-use crate::names::{ENTRIES, NameIndex};
+use crate::names::{ENTRIES, NameIndex, Sought};
 use crate::record::{Durability, Event, Kind, Log, RECORD, Sink, SinkFailed, tag};
 use crate::session::{Author, Message, Session, mark};
 use crate::task::{Parts, SharedLog, Task, Watch};
@@ -212,8 +212,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
         engine: &E,
         program: &E::Program,
     ) -> (Self, Result<Vec<u8>, NoAnswer>) {
-        self.task.know(NameIndex::walk(&*self.platform, &self.grant.scope, ENTRIES).await);
-        let Ok(input) = self.start() else { return (self, Err(NoAnswer::Unrecorded)) };
+        let Ok(input) = self.start().await else { return (self, Err(NoAnswer::Unrecorded)) };
         let held = self.task.values().len();
         let crew = self.task.crew();
         let turn = Box::pin(engine.turn(program, self.task, &input, self.limits));
@@ -257,7 +256,7 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
     }
 
     /// Records the start of a turn; its input.
-    fn start(&mut self) -> Result<Vec<u8>, SinkFailed> {
+    async fn start(&mut self) -> Result<Vec<u8>, SinkFailed> {
         let line = self.line.take();
         let text = match &line {
             // The start of the task has it already.
@@ -278,6 +277,10 @@ impl<P: Platform + 'static, S: Sink + 'static> Run<P, S> {
             self.task.next_turn(line, mark(&self.messages, typed));
         }
         let written = self.written.take();
+        let words = written.iter().flat_map(Written::words);
+        let sought = Sought::of(self.task.lines().iter().map(String::as_str).chain(words));
+        let names = NameIndex::walk(&*self.platform, &self.grant.scope, &sought, ENTRIES).await;
+        self.task.know(names);
         let warrants = written.map(|written| self.task.endow(&written)).transpose()?;
         let warrants = warrants.unwrap_or_default();
         Ok(self.task.input(&self.texts, &self.messages, &warrants).into_bytes())

@@ -338,6 +338,11 @@ impl<P: Platform + 'static, S: Sink + 'static> Task<P, S> {
         self.stores.keep(Value::new(answer.map(Label::SYSTEM, Ok), digest, about))
     }
 
+    /// The lines that it may cite.
+    pub(crate) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
     /// Says which names there are in its folders.
     pub fn know(&mut self, names: NameIndex) {
         self.stores.names = names;

@@ -108,6 +108,11 @@ impl Written {
         self.lines.len()
     }
 
+    /// The lines that its warrants cite.
+    pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
+        self.lines.iter().map(|line| &*line.words)
+    }
+
     /// Each warrant with the lines that it may cite: its own, in its place.
     pub(crate) fn asked(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
         self.lines.iter().enumerate().map(|(place, line)| {

@@ -667,7 +667,12 @@ fn i13_a_selector_stands_for_one_of_a_list() {
     let mut session = mailbox(&["mail Bob and amy@x.example a line"]);
     let people = Target::Name("people/list".to_owned().into());
     let people = session.hold(PEOPLE, Some((Primitive::ToolUse, people, true)));
+    let last = format!(r#"{{"$select":{people},"order":["max","id"],"take":"address"}}"#);
     let bob = format!(r#"{{"$select":{people},"where":[["name","eq","Bob"]],"take":"address"}}"#);
+    let whoever = for_tool("mail/send", &format!(r#""to":["amy@x.example",{last}]"#));
+    let verb = core::mem::replace(&mut session.lines, vec!["what did amy@x.example say".into()]);
+    assert_eq!(session.ask(&whoever), Came::No(306), "no word says what with");
+    session.lines = verb;
     let by = session.mint(&for_tool("mail/send", &format!(r#""to":["amy@x.example",[{bob}]]"#)));
     let held = session.hold("bob@x.example", None);
     session.read();

@@ -209,11 +209,19 @@ impl Old {
                 _lock: None,
             }));
         }
-        let lock = File::options().read(true).open(path.join(LOCK))?;
+        let lock = match File::options().read(true).open(path.join(LOCK)) {
+            // Somebody makes it or takes it away.
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+            lock => lock?,
+        };
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(why)) => return Err(why),
             Ok(()) => {}
+        }
+        // Another place may have been made under this name since.
+        if fs::metadata(path.join(LOCK)).map(|now| now.ino()).ok() != Some(lock.metadata()?.ino()) {
+            return Ok(None);
         }
         let marked = |mark| path.join(mark).exists();
         let holds = match (marked(BUSY), marked(UNKEPT)) {

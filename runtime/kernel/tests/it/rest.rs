@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use spin::Mutex;
-use synapse_boundary::cite::{Bearer, Names as _};
-use synapse_boundary::{Integrity, Label, Origin, Secrecy};
+use synapse_boundary::cite::{Bearer, Names as _, Wanted, cite};
+use synapse_boundary::{Integrity, Label, NormalPath, Origin, Secrecy};
 use synapse_kernel::engine::Door;
 use synapse_kernel::grant::Grant;
-use synapse_kernel::names::{ENTRIES, NameIndex};
+use synapse_kernel::names::{ENTRIES, NameIndex, Sought};
 use synapse_kernel::record::{Durability, Log, Sink, SinkFailed};
 use synapse_kernel::task::{Parts, Task};
 use synapse_primitives::memory::Memory;
@@ -74,7 +74,7 @@ impl World {
             watch: Arc::new(|_| {}),
             cancel: Arc::new(AtomicBool::new(false)),
         });
-        task.know(now(NameIndex::walk(&*self.platform, &self.grant.scope, ENTRIES)));
+        task.know(now(NameIndex::walk(&*self.platform, &self.grant.scope, &Sought::ALL, ENTRIES)));
         task
     }
 }
@@ -181,9 +181,51 @@ fn the_index_has_the_names_that_the_grant_shows_and_keeps_up() {
     assert!(!task.names().exists("/data/b"));
     ask(&mut task, &delete("/data/new/c/one.md")).unwrap();
     assert_eq!(task.names().bearer("one.md"), Bearer::One("/data/a/One.md"));
-    let short = now(NameIndex::walk(&*world.platform, &world.grant.scope, 2));
+    let short = now(NameIndex::walk(&*world.platform, &world.grant.scope, &Sought::ALL, 2));
     assert!(!short.is_complete());
     assert_eq!(short.bearer("two.md"), Bearer::Nobody, "nobody knows who else bears it");
+}
+
+#[test]
+fn a_name_that_no_line_spells_is_missed_by_none() {
+    let words =
+        ["old", "Old", "report.md", "REPORT.md", "a", "stra\u{df}e", "\u{212a}.md", "k.md", "7"];
+    let lines = [
+        "delete old report.md, please",
+        "Delete \"/data/OLD/report.md\" and (a).",
+        "remove folder old/a, STRASSE and K.MD",
+        "delete stra\u{df}e/old",
+        "delete file 7 or old 7 a/7/",
+        "",
+    ];
+    let world = World::new();
+    let mut paths = Vec::new();
+    for one in words {
+        for other in words {
+            for path in [format!("/data/{one}/{other}"), format!("/data/{other} {one}")] {
+                // A name that is a file already leads nowhere else.
+                if world.platform.place(&path, b"x").is_ok() {
+                    paths.push(path);
+                }
+            }
+        }
+    }
+    let walk = |sought: &Sought| {
+        now(NameIndex::walk(&*world.platform, &world.grant.scope, sought, ENTRIES))
+    };
+    let all = walk(&Sought::ALL);
+    let (mut cited, mut left_out) = (0, 0);
+    for line in lines {
+        let sought = walk(&Sought::of([line].into_iter()));
+        for path in &paths {
+            left_out += usize::from(!sought.exists(path));
+            let path = NormalPath::parse(path.into()).unwrap();
+            let cite = |names| cite(line, 0, Wanted::Path(&path, ""), names);
+            assert_eq!(cite(&sought), cite(&all), "{line}: {path:?}");
+            cited += usize::from(cite(&all).is_some());
+        }
+    }
+    assert!(cited > 3 && left_out > 100, "{cited} {left_out}");
 }
 
 #[test]

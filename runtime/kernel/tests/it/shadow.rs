@@ -19,7 +19,7 @@ use synapse_kernel::asking::Asking;
 use synapse_kernel::confirm::{Confirm, Heard};
 use synapse_kernel::engine::{Door, Ended};
 use synapse_kernel::grant::Grant;
-use synapse_kernel::names::{ENTRIES, NameIndex};
+use synapse_kernel::names::{ENTRIES, NameIndex, Sought};
 use synapse_kernel::record::{Durability, Kind, Log, Sink, SinkFailed, WARRANT, tag};
 use synapse_kernel::task::{HELD_BYTES, Parts, Task};
 use synapse_kernel::verify::{Reader, Record};
@@ -602,7 +602,7 @@ impl Life {
         let (tape, last) = (Tape::default(), Arc::new(Mutex::new(0)));
         let mut task = task(1, START, &files, &grant, &tape, &last)
             .confirmed_by(Arc::new(Hand(Mutex::new(Random::new(seed + 7)))));
-        task.know(now(NameIndex::walk(&*files, &grant.scope, ENTRIES)));
+        task.know(now(NameIndex::walk(&*files, &grant.scope, &Sought::ALL, ENTRIES)));
         let (random, shadow) = (Random::new(seed), Shadow::new(world));
         let mut life =
             Self { seed, random, files, grant, tape, task, last, shadow, log: Vec::new() };

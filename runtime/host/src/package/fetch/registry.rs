@@ -13,6 +13,7 @@
 //! What an image of a package holds (`synapse_kernel::package`). Its blobs (`pull`, `push`).
 
 use serde_json::Value;
+use synapse_boundary::url::Url;
 
 use synapse_kernel::package::{IMAGE, INDEX, SIGNATURE};
 use synapse_secrets::vault::Vault;
@@ -172,6 +173,10 @@ impl<'a> Registry<'a> {
             return Ok(());
         }
         let at = url.split('/').nth(2).unwrap_or_default();
+        // Only what can be told to `synapse secret set` is put before the person.
+        if Url::parse(url).is_err() || !url.starts_with(&server(at)) {
+            return Err(self.strange("it asks for the password where no password may be sent"));
+        }
         Err(PackageError::new(
             &self.failed(),
             &format!(
@@ -201,7 +206,8 @@ impl<'a> Registry<'a> {
         let mut signatures = listed
             .filter(|entry| entry.get("artifactType").and_then(Value::as_str) == Some(SIGNATURE));
         let Some(signature) = signatures.next() else { return Ok(None) };
-        if signatures.next().is_some() {
+        // Two pushes at once may list one twice.
+        if signatures.any(|other| other.get("digest") != signature.get("digest")) {
             return Err(PackageError::new(
                 &self.failed(),
                 "it bears two signatures there, and a package has one",
