@@ -62,7 +62,10 @@ fn main() -> ExitCode {
         [word, folder] if word == PLAIN => plain::index(Path::new(folder)).map_err(Failure::from),
         [synapse, agent, grant] => compare(&[synapse, agent, grant].map(PathBuf::from)),
         // `cargo bench` without a word more has nothing to compare.
-        [] => Ok(println!("not measured: say which `synapse`, which librarian and which grant")),
+        [] => {
+            println!("not measured: say which `synapse`, which librarian and which grant");
+            Ok(())
+        }
         _ => Err("three paths are wanted: of `synapse`, of the librarian and of its grant".into()),
     };
     match done {
