@@ -31,7 +31,7 @@ pub trait Names {
     fn exists(&self, _path: &str) -> bool {
         false
     }
-    /// Who bears this bare name (NFC, case-folded).
+    /// Who bears this bare name (NFD, case-folded).
     fn bearer(&self, _name: &str) -> Bearer<'_> {
         Bearer::Nobody
     }
