@@ -143,7 +143,11 @@ fn i17_who_gives_tokens_is_told_a_password_only_if_a_person_named_it() {
     world.wants(&bearer.replace("https", "http"), "Bearer t0ken");
     keep(root.path(), &[world.place(), format!("oci://{at}")]);
     let clear = why(&world.at(), &world.client, root.path());
-    assert!(clear.contains("is not for there"), "{clear}");
+    assert!(clear.contains("no password may be sent"), "{clear}");
+    // What is no place is not put into a line to type.
+    world.wants("Bearer realm=\"https://a.example;echo a;/t\"", "Bearer t0ken");
+    let odd = why(&world.at(), &world.client, root.path());
+    assert!(odd.contains("no password may be sent") && !odd.contains("echo"), "{odd}");
     assert_eq!(world.tokens.asked().len(), before);
 
     world.wants(&bearer, "Bearer t0ken");

@@ -8,7 +8,7 @@ use rustls::RootCertStore;
 
 use synapse_kernel::package::tar;
 
-use super::super::super::Package;
+use super::super::super::{Digest, Package};
 use super::server::{Asked, Served, Server};
 use super::{fetched, kept, signed, why};
 use crate::net::tests::tls::{Authority, params};
@@ -286,6 +286,9 @@ fn a_package_has_one_signature_there_and_its_own_parts() {
     let mut index: serde_json::Value = serde_json::from_slice(&two.0[&list]).unwrap();
     let first = index["manifests"][0].clone();
     index["manifests"].as_array_mut().unwrap().push(first);
+    two.0.insert(list.clone(), index.to_string().into());
+    assert!(pull(two.clone()).is_ok(), "one that two pushes listed is one");
+    index["manifests"][1]["digest"] = Digest::of(b"another").to_string().into();
     two.0.insert(list.clone(), index.to_string().into());
     assert!(pull(two).unwrap_err().contains("two signatures"));
 
