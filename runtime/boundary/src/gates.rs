@@ -564,11 +564,12 @@ impl<F: Facts> Case<'_, '_, F> {
             [Some(Ok(Target::Url(url))), _] => {
                 let url = Url::parse(url)?;
                 let place = Place::of(&url, method(primitive));
-                scope.check_net(&place)?;
+                let bare = scope.check_net(&place)?;
                 let secrets: Vec<_> = blanks(self.call)?.iter().map(|blank| blank.name).collect();
-                let carried = scope.check_net(&Place { secrets: &secrets, ..place });
+                let carried = || scope.check_net(&Place { secrets: &secrets, ..place }).ok();
                 let served = secrets.iter().all(|name| self.facts.serves(name, &url));
-                carried.ok().filter(|_| served).ok_or(Refusal::Secret)?
+                let terms = if secrets.is_empty() { Some(bare) } else { carried() };
+                terms.filter(|_| served).ok_or(Refusal::Secret)?
             }
             [Some(Ok(Target::Host(host))), Some(Ok(Target::Port(port)))] => {
                 let (host, method) = (Host::parse(host)?, Method::Listen);

@@ -55,10 +55,7 @@ impl Place {
             made(&path).map_err(|why| failed(&why))?;
             let name = path.join(LOCK);
             let lock = File::create(&name).map_err(|why| failed(&why))?;
-            // One that was taken away meanwhile locks nothing.
-            let stands =
-                || Ok::<_, io::Error>(fs::metadata(&name)?.ino() == lock.metadata()?.ino());
-            if lock.try_lock().is_err() || !stands().unwrap_or_default() {
+            if lock.try_lock().is_err() || !stands(&name, &lock).unwrap_or_default() {
                 return Err("another run works in a copy of this folder; wait until it has ended"
                     .to_owned());
             }
@@ -219,8 +216,7 @@ impl Old {
             Err(TryLockError::Error(why)) => return Err(why),
             Ok(()) => {}
         }
-        // Another place may have been made under this name since.
-        if fs::metadata(path.join(LOCK)).map(|now| now.ino()).ok() != Some(lock.metadata()?.ino()) {
+        if !stands(&path.join(LOCK), &lock).unwrap_or_default() {
             return Ok(None);
         }
         let marked = |mark| path.join(mark).exists();
@@ -258,6 +254,11 @@ impl Old {
         Inside::open(&path)?.clear()?;
         fs::remove_dir(path)
     }
+}
+
+/// Whether a lock still has its name: one that was taken away meanwhile locks nothing.
+fn stands(name: &Path, lock: &File) -> io::Result<bool> {
+    Ok(fs::metadata(name)?.ino() == lock.metadata()?.ino())
 }
 
 /// The connector in a place's name.

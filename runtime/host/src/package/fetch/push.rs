@@ -97,6 +97,10 @@ async fn refer(
         .get_mut("manifests")
         .and_then(Value::as_array_mut)
         .ok_or_else(|| registry.strange("its list of what refers to the package is no list"))?;
+    // Another push may have been quicker.
+    if listed.iter().any(|entry| entry.get("digest").and_then(Value::as_str) == Some(&digest)) {
+        return Ok(());
+    }
     listed.push(json!({
         "mediaType": IMAGE, "digest": digest, "size": signature.len(), "artifactType": SIGNATURE,
     }));
