@@ -329,7 +329,7 @@ const BOARD: &str = "synapse";
 const GOAL: usize = 3000;
 /// Lines of code that decide, together and in one file. The first may only fall, until
 /// it is the goal, unless a rule is added.
-const LINES: usize = 3323;
+const LINES: usize = 3322;
 const FILE: usize = 400;
 
 /// What the crates that decide may need, on any target, and what for.

@@ -324,10 +324,8 @@ impl<F: Facts> Search<'_, '_, '_, F> {
         for (name, _, literal) in conditions(selector) {
             self.value(literal, &name, None, Some(self.says))?;
         }
-        match conditions(selector).next() {
-            Some(_) => Ok(()),
-            None => self.cited(Wanted::Word(self.says), None),
-        }
+        let has_literal = conditions(selector).next().is_some();
+        if has_literal { Ok(()) } else { self.cited(Wanted::Word(self.says), None) }
     }
 
     /// Looks for a Json value of a field of this name, or of an argument of this name and type.
